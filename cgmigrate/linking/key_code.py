@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from cgmigrate.documents.python.key_copies import KeyCopier, NameList
+from cgmigrate.documents.python.key_copies import KeyCopier
 from cgmigrate.documents.python.key_types import KeyType
-from cgmigrate.documents.python.key_uses import KeyUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +28,7 @@ class KeyCode:
     reads: Sequence[tuple[str, KeyReader, ast.AST | None]] = ()
     """Each old name that it reads, with its node; of a file that is not read those in its text, without one."""
     copiers: Sequence[KeyCopier] = ()
-    constants: Sequence[NameList] = ()
-    """The lists of names at its top whose uses in it are known."""
     types: Sequence[KeyType] = ()
-    own_uses: Mapping[str, Sequence[KeyUse] | None] = field(default_factory=dict)
-    """Class that a mapping may fill → its uses in the file, None if one is not known."""
     sets: Sequence[tuple[str, KeyReader]] = ()
     """Each old name that it sets in an object, or in a mapping which is merged with another one."""
     in_capitals: Sequence[tuple[str, KeyReader, None]] = ()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
-    from cgmigrate.documents.python.linked_keys import LinkedKeys
     from cgmigrate.documents.sites import Site
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.yaml_files import YamlFiles
@@ -33,8 +32,6 @@ class KeyInterface:
     """The deprecated names that no other code reads."""
     others: Mapping[str, str] = field(default_factory=dict)
     """New name → the place of a mapping in a file that sets no deprecated one; the code does not copy it yet."""
-    linked: Mapping[str, LinkedKeys] = field(default_factory=dict)
-    """What other files do with the names of a file, by its real path."""
     set_by: str = ""
     """A place that sets such a setting by itself, empty if there is none."""
 
@@ -44,15 +41,14 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
 
     ``yaml`` are the YAML files of the run in the project, by their real paths.
     """
-    from cgmigrate.linking.linked_keys import linked_keys
+    from cgmigrate.linking.linked_keys import own_copiers
 
     copiers: dict[str, Sequence[KeyCopier]] = {}
     typed: list[str] = []
     not_followed: set[str] = set()
     deprecated = project.catalogue.deprecated
-    linked = linked_keys(project)
     for code in project:
-        copiers[code.path] = linked.copiers_of(code)
+        copiers[code.path] = own_copiers(code, project)
         typed += [code.path] if any(not one.is_filled for one in code.types) else []
         not_followed |= code.names_read(copiers[code.path])
         if not_followed >= deprecated:
@@ -60,7 +56,7 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
     every = [one for of_file in copiers.values() for one in of_file]
     followed = deprecated - not_followed
     paths = {path for path, of_file in copiers.items() if of_file} | set(typed)
-    copying = _Code(paths, copiers, followed, linked.by_path(paths))
+    copying = _Code(paths, copiers, followed)
     return _with_yaml(project, yaml, files, copying) if any(followed & one.names for one in every) else None
 
 
@@ -71,7 +67,6 @@ class _Code:
     paths: Collection[str]
     by_path: Mapping[str, Sequence[KeyCopier]]
     followed: frozenset[str]
-    linked: Mapping[str, LinkedKeys]
 
     @property
     def copiers(self) -> list[KeyCopier]:
@@ -85,8 +80,7 @@ def _first_write(project: ProjectCode, code: _Code) -> str:
     from cgmigrate.project.checkout import tracked_files
 
     tracked = tracked_files(project.top, sorted(project.catalogue.captures), "*.py") if project.top else ()
-    classes = {name for one in code.linked.values() for name in one.classes}
-    copiers = Copiers({path: of_file for path, of_file in code.by_path.items() if of_file}, classes)
+    copiers = Copiers({path: of_file for path, of_file in code.by_path.items() if of_file})
     return first_write({*tracked, *project.texts}, project.texts, project.catalogue, copiers)
 
 
@@ -108,7 +102,7 @@ def _with_yaml(project: ProjectCode, yaml: Iterable[str], files: YamlFiles, code
         return None
     python = tuple(sorted(map(os.path.realpath, code.paths)))
     set_by = _first_write(project, code)
-    return KeyInterface(python, tuple(fillers), code.followed, others, code.linked, set_by)
+    return KeyInterface(python, tuple(fillers), code.followed, others, set_by)
 
 
 def fills(site: Site, copier: KeyCopier) -> bool:

@@ -20,7 +20,6 @@ from operator import itemgetter
 
 from cgmigrate.documents.python.key_copies import copy_reader
 from cgmigrate.documents.python.key_types import key_types_in
-from cgmigrate.documents.python.key_uses import uses_of
 from cgmigrate.documents.python.source import Source, lines_with
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
@@ -260,14 +259,11 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
     every += [(name, KeyReader(f"{path}:{line}"), None) for name, line in in_parts]
     in_capitals = names_respelled(source, capitals(catalogue)) if respelled else ()
     copies, types = copy_reader(source), key_types_in(source)
-    filled = [one.name for one in types if one.is_filled]
     code = KeyCode(
         path,
         every,
         copies.collected(),
-        copies.constants,
         types,
-        {name: uses_of(name, source, is_class=True, is_own=True) for name in filled},
         in_capitals=[(name, KeyReader(f"{path}:{line}"), None) for name, line in in_capitals],
         tree=source.tree,
     )

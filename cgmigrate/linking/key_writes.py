@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
-from cgmigrate.documents.python.key_copies import KeyCopier, copiers_in
+from cgmigrate.documents.python.key_copies import KeyCopier, copy_reader
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.linking.name_reads import name_set
 from cgmigrate.linking.name_texts import names_in_texts
@@ -28,8 +28,6 @@ class Copiers:
     """The code that copies keys, by its file."""
 
     by_path: Mapping[str, Collection[KeyCopier]]
-    classes: Collection[str] = ()
-    """The classes whose objects it copies from."""
 
     @property
     def keys(self) -> set[str]:
@@ -52,18 +50,18 @@ def first_write(paths: Collection[str], texts: Mapping[str, bytes], catalogue: C
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         lines = source.text.split("\n")
-        for is_set, line in _writes(source, copiers.classes):
+        for is_set, line in _writes(source):
             if is_set or path in copiers.by_path or any(key in lines[line - 1] for key in copiers.keys):
                 return f"{path}:{line}"
     return ""
 
 
-def _writes(source: Source, classes: Collection[str]) -> Iterator[tuple[bool, int]]:
+def _writes(source: Source) -> Iterator[tuple[bool, int]]:
     """Yield the line of each place that sets a captured setting, and of other code with a new name.
 
     The first value is false for the latter.
     """
-    copied = {id(node) for copier in copiers_in(source, classes) for node in copier.nodes()}
+    copied = {id(node) for copier in copy_reader(source).collected() for node in copier.nodes()}
     names, new = source.catalogue.captures, source.catalogue.captures - source.catalogue.deprecated
     for node in source.walk():
         if id(node) in copied:

@@ -13,7 +13,7 @@ from cgmigrate.documents.python.key_copy_edits import new_default
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE, Settings, Undecided
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE, Settings, Undecided
 from cgmigrate.megatron.types import Reader, Rejected
 
 _ABSENT = object()
@@ -33,16 +33,13 @@ class Defaults:
     before: Mapping[str, object]
     catalogue: Catalogue
     is_changed: bool
-    has_fields: bool = False
-    """Whether they are those of the fields of a class, which gets fields for the new names."""
 
     @property
     def after(self) -> dict[str, object]:
         """The defaults once the fix is written."""
         if not self.is_changed:
             return dict(self.before)
-        added = {IMPL: "none", MODULES: None, INFERENCE: None} if self.has_fields else {}
-        return added | {name: new_default(name, value, self.catalogue) for name, value in self.before.items()}
+        return {name: new_default(name, value, self.catalogue) for name, value in self.before.items()}
 
     def keep(self, before: Settings, after: Settings, reader: Reader, releases: tuple[Release, Release]) -> bool:
         """Return whether a mapping captures the same before and after, with the defaults of the code."""

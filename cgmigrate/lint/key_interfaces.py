@@ -237,7 +237,7 @@ class _Changes:
     def _check_defaults(self, copier: KeyCopier, filling: Sequence[SiteCase], place: str, *, is_changed: bool) -> None:
         """Raise NotCopiedError if the defaults of code that copies keys change what is captured."""
         context = self.proposed.group.files[0].context
-        defaults = Defaults(copier.defaults, context.catalogue, is_changed=is_changed, has_fields=bool(copier.types))
+        defaults = Defaults(copier.defaults, context.catalogue, is_changed=is_changed)
         for case in filling:
             if not defaults.keep(case.before, case.after or {}, case.reader, (case.source, context.target)):
                 raise NotCopiedError(f"with the defaults of the code, something else would be captured ({place})")
@@ -269,6 +269,6 @@ class _Changes:
         fix = f"name {new} as well" if names else "copy it if the mapping has it"
         return KeyCopyText(
             f"code copies the key `{{name}}` of {where} by its name",
-            f"{{type}} names the key `{{name}}` of {where}, which code copies by its name",
+            f"a TypedDict names the key `{{name}}` of {where}, which code copies by its name",
             fix,
         )

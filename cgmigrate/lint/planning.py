@@ -387,7 +387,6 @@ class Planner:
 
     def _with_interface(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
         """Return the plan of the files of a key interface; None if a file is no part of one that is known."""
-        from cgmigrate.documents.python import PythonDocument
 
         if not self._may_share_keys(file, examined):
             return None
@@ -400,9 +399,6 @@ class Planner:
             return None
         paths, merge, alone = merged
         files = [file if path == os.path.realpath(file.path) else self._member(path) for path in paths]
-        for path, one in zip(paths, files, strict=True):
-            if isinstance(one.document, PythonDocument):
-                one.document.linked = interface.linked.get(path, one.document.linked)
         every = [examined if one is file else self._examined(one) for one in files]
         if any(one.context != examined.context for one in every):
             self.related.no_interface(file.path)

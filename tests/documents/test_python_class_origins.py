@@ -50,7 +50,7 @@ def test_a_class_of_the_package_is_followed_to_megatron(project: Path, cgmigrate
         team__tiny="from team.api import SmallConfig\n\n\nclass TinyConfig(SmallConfig):\n    pass\n",
         team__train=f"{imports}\n" + CALL.format(callee),
     )
-    cgmigrate("fix", ".")
+    cgmigrate("fix", "--unsafe-fixes", ".")
     assert (project / "team/train.py").read_text() == f"{imports}\n" + MIGRATED.format(callee)
 
 
@@ -70,7 +70,7 @@ def test_a_class_of_the_package_is_followed_to_megatron(project: Path, cgmigrate
 def test_what_does_not_lead_to_megatron_is_left(project: Path, cgmigrate, configs: str, callee: str) -> None:
     text = f"from team.configs import {callee}\n" + CALL.format(callee)
     package(project, team__configs=configs, team__train=text)
-    cgmigrate("fix", "team/train.py")
+    cgmigrate("fix", "--unsafe-fixes", "team/train.py")
     assert (project / "team/train.py").read_text() == text
 
 
@@ -79,7 +79,7 @@ def test_imports_that_go_round_end(project: Path, cgmigrate) -> None:
     package(
         project, team__a="from team.b import LoopConfig\n", team__b="from team.a import LoopConfig\n", team__train=text
     )
-    cgmigrate("fix", ".")
+    cgmigrate("fix", "--unsafe-fixes", ".")
     assert (project / "team/train.py").read_text() == text
 
 

@@ -94,7 +94,7 @@ TRAPS = {
         "def use(cfg):\n    cfg.model.use_te_rng_tracker = 'attn' in (cfg.model.cuda_graph_scope or ())\n\n\n"
         f"def recipe():\n    cfg = plain_base()\n{TE}    use(cfg)\n    return cfg\n"
     ),
-    "safe": (
+    "made_here": (
         "def recipe():\n    cfg = ConfigContainer(model=GPTModelProvider())\n"
         f"{TE}    print(cuda_graph_module_names)\n    return cfg.train\n"
     ),
@@ -138,7 +138,7 @@ def test_a_plain_fix_breaks_no_recipe(traps: Path, cgmigrate: Callable[..., Any]
     changed = {
         path.stem for path in after.rglob("*.py") if path.read_text() != (traps / path.relative_to(after)).read_text()
     }
-    assert changed == {"safe"}
+    assert not changed
     assert len({name.split(".")[3] for name in (*broken.raises, *broken.differs)}) >= 4, str(broken)
 
 

@@ -414,9 +414,9 @@ def test_the_values_of_a_list_are_those_of_its_items(
 @pytest.mark.parametrize(
     ("rest", "reason"),
     [
-        ("    cfg.num_buckets = 4\n", "line 6 may set `num_buckets` of the object again"),
-        ('    setattr(cfg, "num_buckets", 4)\n', "line 6 may set `num_buckets` of the object again"),
-        ("    print(cfg.num_buckets)\n", "line 6 may read `num_buckets` of the object, which would have its default"),
+        ("    cfg.num_buckets = 4\n", "line 6 may read or set `num_buckets` of the object"),
+        ('    setattr(cfg, "num_buckets", 4)\n', "line 6 may read or set `num_buckets` of the object"),
+        ("    print(cfg.num_buckets)\n", "line 6 may read or set `num_buckets` of the object"),
         ("    cfg.layers = 4\n", ""),
     ],
 )

@@ -11,8 +11,7 @@
   ``read_messages``, ``use_owners``, ``use_report``, ``reads_after_writes``.
 * Rewriting: ``site_rewriter``, ``element_removal``, ``statement_edits``, ``enum_imports``, ``spelling``;
   ``equivalence`` compares the file before and after.
-* Safety of fixes: ``release_checks`` withhold a fix; ``fix_risks``, ``escape_analysis`` and ``possible_release_checks``
-  make one unsafe.
+* Safety of fixes: ``release_checks`` withhold a fix; ``fix_risks`` and ``possible_release_checks`` make one unsafe.
 """
 
 from cgmigrate.documents.python.document import PythonDocument, Reading

@@ -28,7 +28,6 @@ from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
 from cgmigrate.documents.python.keyword_dicts import class_with
 from cgmigrate.documents.python.keyword_helpers import class_behind
-from cgmigrate.documents.python.linked_keys import LinkedKeys
 from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, Names, names_of, package_of
 from cgmigrate.documents.python.programs import names_program
 from cgmigrate.documents.python.qualified_names import QualifiedNames
@@ -107,7 +106,6 @@ class PythonDocument(TextDocument):
         self._places: list[Place] = []
         self._built_copies: list[BuiltCopy] = []
         self._fixes: dict[int, list[Edit]] = {}
-        self.linked = LinkedKeys()
         self.setters: Setters | None = None
         """The functions of the project with which rewrites are written that clear the old scope."""
         self._copied: frozenset[int] = frozenset()
@@ -320,19 +318,10 @@ class PythonDocument(TextDocument):
 
     @cached_property
     def key_copiers(self) -> Sequence[KeyCopier]:
-        """The code that copies keys of a mapping by their names, and lists and classes that other code uses so."""
-        from cgmigrate.documents.python.key_copies import KeyCopier, copiers_in, copy_reader
+        """The code that copies keys of a mapping by their names."""
+        from cgmigrate.documents.python.key_copies import copy_reader
 
-        if not self._is_read:
-            return ()
-        copiers = copiers_in(self._source, self.linked.classes)
-        for one in copy_reader(self._source).constants if self.linked.uses else ():
-            uses = self.linked.uses.get(one.constant, ())
-            copiers += [KeyCopier(use.keys, use.mapping, use.target, lists=[one]) for use in uses]
-        for key_type in self.key_types:
-            uses = self.linked.uses.get(key_type.name, ()) if key_type.is_filled else ()
-            copiers += [KeyCopier(use.keys, use.mapping, use.target, types=[key_type]) for use in uses]
-        return copiers
+        return copy_reader(self._source).collected() if self._is_read else ()
 
     def every_copier(self) -> Sequence[KeyCopier]:
         """Return all code that may copy keys, and the lists and classes that other code may use for it."""
@@ -345,19 +334,13 @@ class PythonDocument(TextDocument):
         lists = [KeyCopier((), "", "", lists=[one]) for one in reader.constants]
         return [*reader.collected(), *lists, *(KeyCopier((), "", "", types=[one]) for one in filled)]
 
-    def copies_keys(self) -> bool:
-        """Return whether code of the file may copy keys of a mapping by their names, for itself or for other files."""
-        from cgmigrate.documents.python.key_types import key_types_in
-
-        return self._is_read and bool(self.every_copier() or key_types_in(self._source))
-
     @cached_property
     def key_types(self) -> Sequence[KeyType]:
-        """The TypedDicts whose keys are settings, and the classes that are known to be filled by a mapping."""
+        """The TypedDicts whose keys are settings."""
         from cgmigrate.documents.python.key_types import key_types_in
 
         types = key_types_in(self._source) if self._is_read else ()
-        return [one for one in types if not one.is_filled or one.name in self.linked.uses]
+        return [one for one in types if not one.is_filled]
 
     def copy_keys(
         self, names: Mapping[int, Collection[str]], of_types: Collection[str], text: KeyCopyText
@@ -380,13 +363,12 @@ class PythonDocument(TextDocument):
         }
         added: list[Problem] = []
         types = [one for one in self.key_types if not one.names.issuperset(of_types)]
-        fields = {field: "a class" if one.is_filled else "a TypedDict" for one in types for field in one.fields}
-        of_fields = ((self._source.of(one.target), one.target, what) for one, what in fields.items())
-        for name, node, what in [*((name, node, "") for name, node in places.values()), *of_fields]:
+        of_fields = ((self._source.of(field.target), field.target, True) for one in types for field in one.fields)
+        for name, node, is_field in [*((name, node, False) for name, node in places.values()), *of_fields]:
             if name not in self.catalogue.deprecated:
                 continue
-            kind = ProblemKind.DEFINITION if what else ProblemKind.NAME_IN_TEXT
-            message = (text.field if what else text.message).replace("{name}", name).replace("{type}", what)
+            kind = ProblemKind.DEFINITION if is_field else ProblemKind.NAME_IN_TEXT
+            message = (text.field if is_field else text.message).replace("{name}", name)
             index = first + len(added)
             added.append(Problem(kind, self._source.span(node), message, index, text.fix, fix=text.fix))
             self._fixes[index] = [] if len(added) > 1 else edits
@@ -494,7 +476,6 @@ class PythonDocument(TextDocument):
 
     def _check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         again = PythonDocument(edited, self.path, self.catalogue, _SITES)
-        again.linked = self.linked
         if again.problems and again.problems[0].kind in UNREADABLE:
             return f"it would no longer be read: {again.problems[0].message}"
         sites, sites_again = self.sites, again.sites

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
+from collections.abc import Sequence
+from functools import cached_property
 
-from cgmigrate.documents.python.calls import WRAPPERS, unpacked_into
+from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
-from cgmigrate.documents.python.escape_analysis import Escapes
 from cgmigrate.documents.python.flag_uses import search_for_flag
-from cgmigrate.documents.python.later_uses import LaterUses
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.programs import PROGRAM
-from cgmigrate.documents.python.scopes import function_around
-from cgmigrate.documents.python.site_nodes import Form, Place
+from cgmigrate.documents.python.scopes import function_around, parameters_of, returned_by
+from cgmigrate.documents.python.site_nodes import Form, Item, Place
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.text.spans import Span
 
@@ -23,6 +23,8 @@ _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
 PROGRAM_UNKNOWN = "the program that gets these arguments is not known as Megatron's"
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
+_CALLERS_SEE_IT = "its callers may set or read the settings under the old names"
+_KEYS_NOT_READ = "the code that reads the keys of this dict was not read"
 
 
 class FixRisks:
@@ -31,8 +33,6 @@ class FixRisks:
     def __init__(self, source: Source, names: Names) -> None:
         self._source, self._names = source, names
         self.definitions = Definitions(module_of(source.tree, names, names.path, source.text))
-        self._later_uses = LaterUses(source)
-        self._escapes = Escapes(self.definitions)
         self._checks = PossibleReleaseChecks(source.catalogue)
         self._reads: list[tuple[int, ast.Attribute]] | None = None
 
@@ -42,11 +42,11 @@ class FixRisks:
         guard = self.guard_of(place)
         match place.form:
             case Form.ASSIGNMENTS:
-                return self.of_object(dotted(_base(node)), node) or guard
+                return self.of_object(dotted(_base(node)), node)
             case Form.CALL:
-                return self._call(self._source.parent(node)) or guard or self._later_uses.of_place(place)
+                return self._call(self._source.parent(node)) or guard or self._seen_later(place)
             case Form.DICT:
-                return self._dict(place, self._source.parent(node)) or guard or self._later_uses.of_place(place)
+                return _KEYS_NOT_READ
             case Form.FLAGS:
                 searched = search_for_flag({item.field for item in place.items}, self._source)
                 return searched or self._flags(self._source.parent(node)) or guard
@@ -70,11 +70,18 @@ class FixRisks:
         return self.of_object(dotted(node.value), node)
 
     def of_object(self, path: str, node: ast.AST) -> str:
-        """Return why code that is not followed may see the object at a path."""
+        """Return which other code may see the object at a path, or that no code shows that none does."""
         function = function_around(self._source.ancestors(node))
         if not path or function is None:
             return "the object is reached through an expression that is not followed"
-        return self._escapes.of_object(path, function)
+        root = path.partition(".")[0]
+        if isinstance(function, ast.Module):
+            return f"`{root}` is a name of the module, which other files can import"
+        if root in parameters_of(function):
+            return f"`{root}` is a parameter of `{function.name}`: {_CALLERS_SEE_IT}"
+        if any(f"{path}.".startswith(f"{dotted(result)}.") for result in returned_by(function)):
+            return f"`{function.name}` returns `{root}`: {_CALLERS_SEE_IT}"
+        return f"the code that makes `{path}`, and the code that gets it, are not followed"
 
     def _call(self, call: ast.AST | None) -> str:
         """Check a call with settings: its other arguments, whether it validates them, and what gets the result."""
@@ -85,16 +92,13 @@ class FixRisks:
         if full == "dataclasses.replace":
             return "the object that is replaced has settings that this file does not show"
         if name == "dict" and name not in self._names.full:
-            return self._spread(self._source.parent(call))
+            return _KEYS_NOT_READ
         wrapped = dotted(call.args[0]) if full in WRAPPERS and call.args else ""
         if why := self.definitions.why_not_megatrons(wrapped or name):
             return why
-        return self._spreads(call) or ("" if self._validates(name) and not wrapped else self._result(call))
-
-    def _spreads(self, call: ast.Call) -> str:
-        """Check for ``T(**kwargs, cuda_graph_scope=...)``: what is unpacked may contain the other settings."""
-        unpacked = (keyword.value for keyword in call.keywords if keyword.arg is None)
-        return next(filter(None, map(_unknown_keys, unpacked)), "")
+        if unpacked := next((keyword.value for keyword in call.keywords if keyword.arg is None), None):
+            return f"`**{ast.unparse(unpacked)[:60]}` may hold settings as well (line {unpacked.lineno})"
+        return "" if self._validates(name) and not wrapped else f"the code that gets `{name}(...)` is not followed"
 
     def _validates(self, name: str) -> bool:
         """Whether a constructor validates: Megatron's does, unless a class of this file defines one of its own."""
@@ -111,38 +115,25 @@ class FixRisks:
                 classes += [base for base in map(dotted, definition.bases) if base]
         return True
 
-    def _result(self, call: ast.Call) -> str:
-        function = function_around(self._source.ancestors(call))
-        if function is None:
-            return "the object is made in a class body or a lambda, and its users are not known"
-        return self._escapes.of_result(call, (), self._escapes.scope(function))
+    def _seen_later(self, place: Place) -> str:
+        """Return which line may read a setting that the object of a constructor keeps as it is written, or set it."""
+        names = {item.field for item in place.items if self._is_read_as_written(item)}
+        own = {id(part) for item in place.items for value in item.values for part in walk(value)}
+        for name, node in self._named if names else ():
+            if name in names and id(node) not in own:
+                return f"line {getattr(node, 'lineno', 0)} may read or set `{name}` of the object"
+        return ""
 
-    # --- dicts and lists ------------------------------------------------------------------------
+    def _is_read_as_written(self, item: Item) -> bool:
+        """Whether the object of a constructor keeps what it gets: the capture model has the other settings."""
+        setting = self._source.catalogue[item.field]
+        return setting.deprecated and (not setting.captures or (setting.is_flag and item.value is not False))
 
-    def _dict(self, place: Place, node: ast.AST | None) -> str:
-        parent = self._source.parent(node) if node is not None else None
-        if isinstance(node, ast.Dict) and (why := _unknown_keys(node)):
-            return why
-        if isinstance(parent, ast.keyword) and parent.arg is None:
-            return self._spread(parent)
-        if place.callee and isinstance(parent, ast.Assign):
-            return self._assigned_dict(place, parent)
-        return "the code that reads the keys of this dict was not read"
-
-    def _assigned_dict(self, place: Place, statement: ast.Assign) -> str:
-        """Check a dict with a name: a class that validates has to get its entries, and no other code."""
-        if isinstance(function_around(self._source.ancestors(statement)), ast.Module):
-            return f"`{place.object.removeprefix('dict ')}` is a name of the module, which other files can import"
-        names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
-        is_only_unpacked = any(unpacked_into(name, self._source, self._names) for name in names)
-        if is_only_unpacked and self._validates(place.callee):
-            return ""
-        why = self.definitions.why_not_megatrons(place.callee)
-        return why or "the object that is made with the entries of this dict is not followed"
-
-    def _spread(self, above: ast.AST | None) -> str:
-        call = self._source.parent(above) if isinstance(above, ast.keyword) and above.arg is None else None
-        return self._call(call) if call is not None else "the code that reads the keys of this dict was not read"
+    @cached_property
+    def _named(self) -> Sequence[tuple[str, ast.AST]]:
+        """The deprecated settings that code names as an attribute, in a pattern or as text, each with its node."""
+        names = ((name, node) for node in self._source.walk() for name in _names_in(node))
+        return [(name, node) for name, node in names if name in self._source.catalogue.deprecated]
 
     def _flags(self, node: ast.AST | None) -> str:
         """Check a list of flags: Megatron's program has to get it."""
@@ -161,18 +152,14 @@ class FixRisks:
         return "other code may add arguments to this list, or read them from it"
 
 
-def _unknown_keys(value: ast.expr) -> str:
-    """Return which part of an unpacked mapping may contain settings that the code does not show; empty if none."""
-    match value:
-        case ast.Dict(keys=keys, values=values):
-            if computed := next((key for key in keys if key is not None and not isinstance(key, ast.Constant)), None):
-                return f"the key `{ast.unparse(computed)[:60]}` may be a setting (line {computed.lineno})"
-            parts = [part for key, part in zip(keys, values, strict=True) if key is None]
-        case ast.Call(func=ast.Name(id="dict"), args=args, keywords=keywords):
-            parts = [*args, *(keyword.value for keyword in keywords if keyword.arg is None)]
-        case _:
-            return f"`**{ast.unparse(value)[:60]}` may hold settings as well (line {value.lineno})"
-    return next(filter(None, map(_unknown_keys, parts)), "")
+def _names_in(node: ast.AST) -> Sequence[str]:
+    """Return the names of attributes, or the text, that a node has."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Constant(value=str() as name):
+            return (name,)
+        case ast.MatchClass(kwd_attrs=names):
+            return names
+    return ()
 
 
 def _base(statement: ast.AST) -> ast.AST:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cgmigrate.documents.python.key_types import KeyType
-from cgmigrate.documents.python.mapping_paths import class_of, is_loaded, keys_of
+from cgmigrate.documents.python.mapping_paths import is_loaded, keys_of
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source, dotted, is_literal
@@ -66,9 +66,7 @@ class KeyCopier:
     lists: list[NameList] = field(default_factory=list)
     statements: list[CopyStatement] = field(default_factory=list)
     types: list[KeyType] = field(default_factory=list)
-    """The classes of which the mapping fills objects."""
-    of_class: str = ""
-    """The class of the object whose attributes are copied; empty if it is a mapping."""
+    """The classes of which a mapping may fill objects."""
 
     @property
     def names(self) -> frozenset[str]:
@@ -86,8 +84,7 @@ class KeyCopier:
     def defaults(self) -> dict[str, object]:
         """Name → what the target gets if the mapping lacks the key."""
         with_default = ((one.name, one.default) for one in self.statements)
-        of_types = {name: value for one in self.types for name, value in one.defaults.items()}
-        return of_types | {name: ast.literal_eval(value) for name, value in with_default if value is not None}
+        return {name: ast.literal_eval(value) for name, value in with_default if value is not None}
 
     def places(self) -> Iterator[tuple[str, ast.expr]]:
         """Yield the expressions that name what is copied, each with the name."""
@@ -111,11 +108,6 @@ class _Copy(NamedTuple):
     mapping: ast.expr
     target: str
     is_item: bool = False
-
-
-def copiers_in(source: Source, classes: Collection[str] = ()) -> list[KeyCopier]:
-    """Return the code of a file that copies captured settings by their names, also from objects of some classes."""
-    return [one for one in copy_reader(source).collected() if not one.of_class or one.of_class in classes]
 
 
 def copy_reader(source: Source) -> CopyReader:
@@ -196,7 +188,7 @@ class CopyReader:
             expression, above = above, self.parent(above)
         constant = _name_assigned(above)
         uses = self._loads(constant, above) if constant else [expression]
-        copies = [(use, self.copy_of_names(use)) for use in uses or ()]
+        copies = [(use, self._unbuilt(self._copy_of(use), use)) for use in uses or ()]
         if uses is None or any(copy is None for _, copy in copies):
             return
         at_top = constant if isinstance(self.parent(above), ast.Module) else ""
@@ -205,10 +197,6 @@ class CopyReader:
         for use, copy in copies:
             assert copy is not None
             self._copier(self._suite_of(use), use, copy).lists.append(NameList(node, at_top))
-
-    def copy_of_names(self, use: ast.AST) -> _Copy | None:
-        """Return what code does with a list of names, None if that is not known."""
-        return self._unbuilt(self._copy_of(use), use)
 
     def _loads(self, name: str, assignment: ast.AST | None) -> list[ast.AST] | None:
         """Return where a name is read; None if the file does anything else with a name like it."""
@@ -226,7 +214,7 @@ class CopyReader:
                     return None
                 case ast.Global(names=others) | ast.Nonlocal(names=others) if name in others:
                     return None
-                case ast.Constant(value=str() as text) if text == name and not self.is_exported(node):
+                case ast.Constant(value=str() as text) if text == name and not self._is_exported(node):
                     # It may be read by its name.
                     return None
         inside = {id(node) for node in walk(scope)}
@@ -281,8 +269,6 @@ class CopyReader:
                     if constant := self._constant_in(test):
                         copy = _copy_if(test, stored, repr(constant.value))
                         self._add_statement(copy, constant, (statement,), suite)
-                    else:
-                        self._add_test(statement, suite)
                 case ast.Assign(value=ast.Subscript(value=mapping, slice=ast.Constant() as key)) if (
                     key.value in self.names and _is_simple(mapping)
                 ):
@@ -308,27 +294,8 @@ class CopyReader:
                     copy = _copy_to(stored, base)
                     self._add_statement(copy, key, (statement,), suite, default=default)
             case ast.Attribute(value=base, attr=name) as key if stored and name == stored.name in self.names:
-                if self._has_keys(base, statement):
+                if is_loaded(base, self.function_of(statement), self.tree):
                     self._add_statement(_copy_to(stored, base), key, (statement,), suite)
-
-    def _has_keys(self, node: ast.expr, statement: ast.stmt) -> bool:
-        """Return whether the attributes of an expression are keys: of a configuration, or of an object of a class."""
-        return is_loaded(node, self.function_of(statement), self.tree) or bool(self._object_of(node, statement)[0])
-
-    def _object_of(self, node: ast.expr, place: ast.AST) -> tuple[str, ast.expr | None]:
-        """Return the class of an object and the mapping that fills it, as far as the code shows them."""
-        function = self.function_of(place)
-        return ("", None) if is_loaded(node, function, self.tree) else class_of(node, function, self.tree)
-
-    def _add_test(self, statement: ast.If, suite: list[ast.stmt]) -> None:
-        """Add a statement that copies an attribute if it is not None."""
-        match statement.test:
-            case ast.Compare(
-                left=ast.Attribute(value=base, attr=name) as key,
-                ops=[ast.IsNot()],
-                comparators=[ast.Constant(value=None)],
-            ) if name in self.names and self._has_keys(base, statement):
-                self._add_statement(_stored(statement.body[0], base, repr(name)), key, (statement,), suite)
 
     def _copy_of_local(self, following: ast.stmt, local: str, key: str, mapping: ast.expr | None) -> _Copy | None:
         match following:
@@ -360,25 +327,22 @@ class CopyReader:
             name = key.attr if isinstance(key, ast.Attribute) else str(key.value)
             stored = _target_of(last.body[0] if isinstance(last, ast.If) else last)
             is_attribute = stored is not None and isinstance(stored.value, ast.Attribute)
-            copier = self._copier(suite, nodes[0], copy, is_attribute)
-            is_guarded = isinstance(last, ast.If) or default is not None or bool(copier.of_class)
+            copier = self._copier(suite, nodes[0], copy)
+            is_guarded = isinstance(last, ast.If) or default is not None
             statement = CopyStatement(name, nodes, suite, key, copy.is_item, is_guarded, default, is_attribute)
             copier.statements.append(statement)
             self.copied.update(id(part) for node in nodes for part in walk(node))
 
     # --- what they have in common -----------------------------------------------------------------
 
-    def _copier(self, suite: Sequence[ast.stmt], node: ast.AST, copy: _Copy, is_attribute: bool = False) -> KeyCopier:
+    def _copier(self, suite: Sequence[ast.stmt], node: ast.AST, copy: _Copy) -> KeyCopier:
         key = (id(suite), ast.unparse(copy.mapping), copy.target)
         if key not in self.copiers:
-            function = self.function_of(node)
-            of_class, filling = self._object_of(copy.mapping, node) if is_attribute else ("", None)
-            mapping = copy.mapping if filling is None else filling
-            keys = keys_of(mapping, function, self.tree)
-            self.copiers[key] = KeyCopier(keys, self.source.of(copy.mapping), copy.target, of_class=of_class)
+            keys = keys_of(copy.mapping, self.function_of(node), self.tree)
+            self.copiers[key] = KeyCopier(keys, self.source.of(copy.mapping), copy.target)
         return self.copiers[key]
 
-    def is_exported(self, node: ast.AST) -> bool:
+    def _is_exported(self, node: ast.AST) -> bool:
         """Return whether a string is in the list of the names that a module exports."""
         above = self.parent(node)
         assignment = self.parent(above) if isinstance(above, (ast.List, ast.Tuple)) else None

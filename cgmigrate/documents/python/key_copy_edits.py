@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, NameList
-from cgmigrate.documents.python.key_types import KeyType, default_of
+from cgmigrate.documents.python.key_types import KeyType
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.source import Source
 from cgmigrate.documents.sites import CannotEditError
@@ -63,10 +63,6 @@ def _field_edits(key_type: KeyType, names: Sequence[str], source: Source) -> Ite
     indent, newline = text[starts[0] : spans[0].start], newline_near(text, starts[0])
     fields = "".join(f"{indent}{name}: {key_type.field_of(name, source)}{newline}" for name in names)
     yield Edit(ends[-1], ends[-1], ("" if text[: ends[-1]].endswith("\n") else newline) + fields)
-    for field in old if key_type.is_filled else ():
-        default = default_of(field.value)
-        if default is not None and (changed := _span_of_changed(source.of(field.target), default, source)):
-            yield Edit(*changed, "None")
 
 
 def _list_edits(of_list: NameList, names: Sequence[str], source: Source) -> Iterator[Edit]:
@@ -138,11 +134,6 @@ def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: Source, lay
     value = f"{copier.mapping}.{name}" if like.is_attribute else f"{copier.mapping}[{key}]"
     target = f"{copier.target}[{key}]" if like.is_item else f"{copier.target}.{name}"
     step = _step(like, source, indent)
-    if copier.of_class:
-        test = (
-            f"{indent}if {value} is not None:{newline}{indent}{step}" if isinstance(like.nodes[-1], ast.If) else indent
-        )
-        return f"{test}{target} = {value}{newline}"
     return f"{indent}if {key} in {copier.mapping}:{newline}{indent}{step}{target} = {value}{newline}"
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import Source, dotted
-from cgmigrate.megatron.settings import IMPL, MODULES, SCOPE
+from cgmigrate.megatron.settings import MODULES, SCOPE
 
 _PLAIN_TYPES = frozenset(
     ("NotRequired", "bool", "str", "list", "List", "Sequence", "Optional", "Union", "Any", "object")
@@ -26,7 +26,7 @@ class KeyType:
     node: ast.ClassDef
     fields: tuple[ast.AnnAssign, ...]
     is_filled: bool = False
-    """Whether a mapping fills objects of the class; otherwise it is a TypedDict."""
+    """Whether a mapping may fill objects of the class; otherwise it is a TypedDict."""
 
     @property
     def name(self) -> str:
@@ -38,13 +38,6 @@ class KeyType:
         """The names of the keys."""
         return frozenset(field.target.id for field in self.fields if isinstance(field.target, ast.Name))
 
-    @property
-    def defaults(self) -> dict[str, object]:
-        """Name → what an object has if the mapping lacks the key; of a class that is filled."""
-        fields = ((field.target, field.value) for field in self.fields if self.is_filled)
-        values = ((target.id, default_of(value)) for target, value in fields if isinstance(target, ast.Name))
-        return {name: ast.literal_eval(value) for name, value in values if value is not None}
-
     def restricted(self) -> Iterator[tuple[str, int]]:
         """Yield the keys whose annotation is more than the types of all values, each with its line."""
         for one in self.fields:
@@ -53,16 +46,10 @@ class KeyType:
                 yield one.target.id, one.lineno
 
     def field_of(self, name: str, source: Source) -> str:
-        """Return the annotation of a new key, and its default if it has one, as text."""
+        """Return the annotation of a new key of a TypedDict as text."""
         old = [field for field in self.fields if source.of(field.target) in source.catalogue.deprecated]
-        if not self.is_filled:
-            assert isinstance(old[0].annotation, ast.Subscript)
-            return f"{source.of(old[0].annotation.value)}[{_type_of(name, old, source)}]"
-        if name == IMPL:
-            return 'str = "none"'
-        scopes = [source.of(field.annotation) for field in old if source.of(field.target) == SCOPE]
-        like = scopes[0] if scopes else source.of(old[0].annotation)
-        return f"{like if name == MODULES else _string_or_none(like)} = None"
+        assert isinstance(old[0].annotation, ast.Subscript)
+        return f"{source.of(old[0].annotation.value)}[{_type_of(name, old, source)}]"
 
 
 def _type_of(name: str, old: Sequence[ast.AnnAssign], source: Source) -> str:
@@ -72,14 +59,6 @@ def _type_of(name: str, old: Sequence[ast.AnnAssign], source: Source) -> str:
     scopes = [source.of(field.annotation) for field in old if source.of(field.target) == SCOPE]
     is_list = all("[list[str]" in text or "[List[str]" in text for text in scopes)
     return "list[str]" if is_list else "list[str] | str"
-
-
-def _string_or_none(like: str) -> str:
-    """Return an annotation for a string or None in the style of another one."""
-    for word in ("typing.Optional", "Optional"):
-        if f"{word}[" in like:
-            return f"{word}[str]"
-    return "str | None" if "None" in like else like
 
 
 def _admits_new(field: ast.AnnAssign) -> bool:

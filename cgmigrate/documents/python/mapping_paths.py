@@ -9,8 +9,6 @@ from cgmigrate.documents.python.source import dotted
 
 _LOADERS = ("OmegaConf.load", "OmegaConf.create", "OmegaConf.merge", "OmegaConf.unsafe_merge", "hydra.compose")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_READERS = ("model_validate", "parse_obj")
-"""Methods of pydantic that fill an object with a mapping."""
 
 
 def keys_of(mapping: ast.expr, function: ast.AST | None, tree: ast.AST) -> tuple[str, ...]:
@@ -34,56 +32,6 @@ def keys_of(mapping: ast.expr, function: ast.AST | None, tree: ast.AST) -> tuple
     if not keys and isinstance(mapping, ast.Attribute):
         return (mapping.attr,)
     return tuple(keys)
-
-
-def filled_with(call: ast.expr | None) -> tuple[str, ast.expr] | None:
-    """Return the class and mapping of ``Options(**mapping)`` or of a method of pydantic, None for other calls."""
-    match call:
-        case ast.Call(func=ast.Attribute(value=made, attr=method), args=[mapping], keywords=[]) if method in _READERS:
-            return _class_name(made), _unfiltered(mapping)
-        case ast.Call(func=made, args=[], keywords=keywords):
-            spread = [keyword.value for keyword in keywords if keyword.arg is None]
-            if len(spread) == 1 and _class_name(made):
-                return _class_name(made), _unfiltered(spread[0])
-    return None
-
-
-def _class_name(node: ast.expr) -> str:
-    name = dotted(node).rpartition(".")[2]
-    return name if name[:1].isupper() else ""
-
-
-def _unfiltered(mapping: ast.expr) -> ast.expr:
-    """Return the mapping of ``{k: v for k, v in mapping.items() if ...}``, and other expressions as they are."""
-    match mapping:
-        case ast.DictComp(
-            key=ast.Name(id=made),
-            value=ast.Name(id=value),
-            generators=[
-                ast.comprehension(
-                    target=ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=item)]),
-                    iter=ast.Call(func=ast.Attribute(value=inner, attr="items"), args=[], keywords=[]),
-                )
-            ],
-        ) if (made, value) == (key, item):
-            return inner
-    return mapping
-
-
-def class_of(node: ast.expr, function: ast.AST | None, tree: ast.AST) -> tuple[str, ast.expr | None]:
-    """Return the class of the object behind a name, and the mapping that fills it if the function shows it.
-
-    The class is empty if it is not known: the name has to be a parameter with its type, or assigned once.
-    """
-    if not isinstance(node, ast.Name):
-        return "", None
-    if isinstance(function, _FUNCTIONS):
-        for one in _parameters(function):
-            if one.arg == node.id:
-                annotation = one.annotation if not _is_stored(node.id, function) else None
-                return (_class_name(annotation) if annotation is not None else ""), None
-    made = filled_with(assigned_once(node.id, function or tree))
-    return made or ("", None)
 
 
 def is_loaded(node: ast.expr | None, function: ast.AST | None, tree: ast.AST) -> bool:

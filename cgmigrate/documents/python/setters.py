@@ -39,10 +39,6 @@ class Setters:
             return f"{self.clear_modules}({target})"
         return f"{self.set_modules}({target}, {value})"
 
-    def used_in(self, text: str) -> tuple[str, ...]:
-        """Return the functions that a text calls."""
-        return tuple(name for name in self.names if f"{name}(" in text)
-
     def may_be_named(self, names: Names) -> bool:
         """Return whether the names of the functions mean nothing else in a file."""
         return all(
