@@ -60,7 +60,9 @@ def agrees(text: str, verdict: dict[str, Any], release: str, of_gpt: bool) -> bo
     if verdict["refused"]:
         return text.startswith("is refused by")
     expected = captured(verdict["effective"], release, of_gpt)
-    stripped = re.sub(r",? in 0\.\d+ before and in 0\.\d+ after$", "", text).removeprefix("captures ")
+    # What comes after "before" is what an unsafe fix would write.
+    as_written = text.partition(" before; ")[0]
+    stripped = re.sub(r",? in 0\.\d+( before and in 0\.\d+ after)?$", "", as_written).removeprefix("captures ")
     parts = re.compile(r", modules [a-z_+]+")
     # `explain` names the modules of `local` where they matter.
     return stripped in (expected, parts.sub("", expected)) or parts.sub("", stripped) == parts.sub("", expected)
