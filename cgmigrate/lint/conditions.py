@@ -121,10 +121,6 @@ PACKAGE = "package"
 """The entry of ``when`` that tests the versions of packages that the project pins."""
 
 
-OF_PACKAGE = ("below", "at-least")
-"""The tests of a version."""
-
-
 DEFAULT = "default"
 """The entry beside the tests of a setting with which one that is not written has its default."""
 

@@ -7,9 +7,8 @@ those before it are reverted. If the process is killed in between, the next comm
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 
 from cgmigrate.project.edit_sets import EditSet, FileChange
 from cgmigrate.project.journal import Entries, Journal
@@ -25,29 +24,8 @@ _OPEN_FILES = 100
 """Files that a process may have open in addition to those of a set."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetResult:
-    """The result of writing a set; ``error`` is None if all of its files are written."""
-
-    edit_set: EditSet
-    error: WriteError | None = None
-
-
 class SetError(WriteError):
     """No file of a set was written, since one could not be; the message names them."""
-
-
-def write_sets(sets: Iterable[EditSet], journal: Journal | None = None) -> list[SetResult]:
-    """Write sets of files one after the other; a set that cannot be written does not prevent the others."""
-    results = []
-    for edit_set in sets:
-        try:
-            write_set(edit_set, journal)
-        except WriteError as error:
-            results.append(SetResult(edit_set, error))
-        else:
-            results.append(SetResult(edit_set))
-    return results
 
 
 def write_set(edit_set: EditSet, journal: Journal | None = None) -> None:

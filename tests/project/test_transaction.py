@@ -24,9 +24,10 @@ from cgmigrate.project.recovery import recover
 from cgmigrate.project.revert import State, state_of
 from cgmigrate.project.set_record import RecordedFile
 from cgmigrate.project.temporary_files import write_all
-from cgmigrate.project.transaction import SetError, write_set, write_sets
+from cgmigrate.project.transaction import SetError, write_set
 from cgmigrate.project.undo import undo
 from cgmigrate.project.write import ChangedError, ReadOnlyError, Replacement, WriteError
+from tests.support.written_sets import write_sets
 
 OLD, NEW = b"external_cuda_graph: true\n", b"cuda_graph_impl: transformer_engine\n"
 NAMES = ("a.yaml", "b.yaml", "c.yaml")
@@ -62,7 +63,7 @@ def check_no_leftovers(project: Path) -> None:
 
 def test_a_set_that_is_written(files: list[Path]) -> None:
     journal = Journal()
-    assert [result.error for result in write_sets([set_of()], journal)] == [None]
+    assert write_sets([set_of()], journal) == [None]
     assert contents() == [NEW] * 3 and (journal.recorded, journal.failure) == (3, "")
     assert undo().restored == tuple(map(str, files)) and contents() == [OLD] * 3
 
@@ -85,9 +86,9 @@ def test_one_file_prevents_the_set_and_not_the_others(project: Path, files: list
     elif reason == "pipe":
         os.mkfifo(path)
     sets = [set_of("other0.yaml", name="one"), set_of(name="two"), set_of("other1.yaml", name="three")]
-    results = write_sets(sets, Journal())
-    assert [result.error is None for result in results] == [True, False, True]
-    message = str(results[1].error)
+    errors = write_sets(sets, Journal())
+    assert [error is None for error in errors] == [True, False, True]
+    message = str(errors[1])
     assert message.startswith((f"{name} {said}", f"{name} is {said}"))
     assert "; these files are written together: a.yaml, b.yaml, c.yaml, and none was written" in message
     assert [other.read_bytes() for other in others] == [NEW, NEW]

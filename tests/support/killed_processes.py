@@ -73,17 +73,16 @@ def _do(job: dict[str, Any]) -> None:
     from cgmigrate.project import recovery
     from cgmigrate.project.edit_sets import EditSet, FileChange
     from cgmigrate.project.journal import Journal
-    from cgmigrate.project.transaction import write_sets
     from cgmigrate.project.undo import undo
+    from tests.support.written_sets import write_sets
 
     if job["action"] == "write":
         sets = [
             EditSet(str(number), tuple(FileChange(p, bytes.fromhex(b), bytes.fromhex(a)) for p, b, a in members))
             for number, members in enumerate(job["sets"])
         ]
-        for result in write_sets(sets, Journal()):
-            if result.error:
-                print(result.error, file=sys.stderr)
+        for error in filter(None, write_sets(sets, Journal())):
+            print(error, file=sys.stderr)
     elif job["action"] == "undo":
         undo()
     else:

@@ -9,12 +9,10 @@ from __future__ import annotations
 import ast
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import NOT_LITERAL, Source, dotted, literal_value
+from cgmigrate.documents.python.source import NOT_LITERAL, Source, literal_value
 from cgmigrate.documents.python.use_report import Replacement
 from cgmigrate.documents.sites import FOLLOWS_OBJECT
 from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
-from cgmigrate.text.edits import Edit
-from cgmigrate.text.spans import Span
 
 _FULL_ITERATION = "full_iteration"
 
@@ -30,48 +28,10 @@ def comparison(node: ast.Compare, source: Source) -> Replacement | None:
                 return None
             sign, path = "==" if isinstance(op, ast.Eq) else "!=", source.of(owner)
             if value in (_FULL_ITERATION, [_FULL_ITERATION]):
-                text = f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"'
-                edits = with_assertion_beside(node, owner, source) if sign == "==" else []
-                return Replacement(text, risk=FOLLOWS_OBJECT, edits=edits)
+                return Replacement(f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"', risk=FOLLOWS_OBJECT)
             written = _written(value, source.of(other))
             return Replacement(f"{path}.{MODULES} {sign} {written}", risk=FOLLOWS_OBJECT) if written else None
     return None
-
-
-def with_assertion_beside(node: ast.Compare, owner: ast.expr, source: Source) -> list[Edit]:
-    """Return edits for two assertions of which the other one says that the implementation is `local`; empty for one.
-
-    The full iteration is an implementation of its own, so one assertion says both.
-    """
-    statement = source.parent(node)
-    if not isinstance(statement, ast.Assert) or statement.msg is not None:
-        return []
-    around = source.parent(statement)
-    body: list[ast.stmt] = getattr(around, "body", []) if statement in getattr(around, "body", []) else []
-    for one in body:
-        match one:
-            case ast.Assert(
-                test=ast.Compare(
-                    left=ast.Attribute(value=other, attr=name),
-                    ops=[ast.Eq()],
-                    comparators=[ast.Constant(value="local") as literal],
-                )
-            ) if name == IMPL and dotted(other) == dotted(owner) != "":
-                span, line = source.span(literal), _line_of(statement, source)
-                if line is None:
-                    return []
-                quote = source.text[span.start]
-                return [Edit(span.start, span.end, f"{quote}{_FULL_ITERATION}{quote}"), Edit(line.start, line.end, "")]
-    return []
-
-
-def _line_of(statement: ast.stmt, source: Source) -> Span | None:
-    """Return the whole lines of a statement, None if there is anything else on them."""
-    span, text = source.span(statement), source.text
-    start = text.rfind("\n", 0, span.start) + 1
-    end = text.find("\n", span.end) + 1 or len(text)
-    is_alone = not text[start : span.start].strip() and not text[span.end : end].strip()
-    return Span(start, end) if is_alone else None
 
 
 def _written(value: object, text: str) -> str:

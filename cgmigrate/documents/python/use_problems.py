@@ -24,7 +24,7 @@ from cgmigrate.documents.python.read_messages import (
     result_around,
 )
 from cgmigrate.documents.python.release_checks import release_check_around
-from cgmigrate.documents.python.scope_comparisons import comparison, read_value, with_assertion_beside
+from cgmigrate.documents.python.scope_comparisons import comparison, read_value
 from cgmigrate.documents.python.scope_tests import ScopeTests, full_iteration_test
 from cgmigrate.documents.python.source import Source, dotted
 from cgmigrate.documents.python.use_owners import OWN, UseOwners
@@ -176,9 +176,8 @@ class _UseProblems:
         if tested is None or not self.owners.is_recipe(tested[0]):
             return None
         sign = "==" if tested[1] else "!="
-        edits = with_assertion_beside(node, tested[0], self.source) if tested[1] else []
         text = f'{self.source.of(tested[0])}.{IMPL} {sign} "full_iteration"'
-        return Replacement(text, risk=FOLLOWS_OBJECT, edits=edits)
+        return Replacement(text, risk=FOLLOWS_OBJECT)
 
     def _is_test_for_empty(self, node: ast.expr) -> bool:
         """Whether code uses an expression only as a condition."""
