@@ -30,12 +30,17 @@ class ImportGraph:
     def may_meet(self, first: str, second: str) -> bool:
         """Return whether some program can load both files."""
         first, second = os.path.realpath(first), os.path.realpath(second)
-        if first == second or first not in self._texts or second not in self._texts:
+        if first == second or first not in self.texts or second not in self.texts:
             return True
         return bool(self._loaders(first) & self._loaders(second))
 
+    def text_of(self, path: str) -> str:
+        """Return the text of a file, empty if it is none of the checkout."""
+        return self.texts.get(os.path.realpath(path), "")
+
     @cached_property
-    def _texts(self) -> dict[str, str]:
+    def texts(self) -> dict[str, str]:
+        """The texts of the Python files, by their real paths."""
         from cgmigrate.project.checkout import code_of
 
         texts = {}
@@ -51,7 +56,7 @@ class ImportGraph:
     def _by_last_name(self) -> dict[str, list[tuple[str, str]]]:
         """The last name of a module → its dotted path from the root, and its file."""
         result: dict[str, list[tuple[str, str]]] = {}
-        for path in self._texts:
+        for path in self.texts:
             parts = os.path.relpath(path, os.path.realpath(self.top))[:-3].split(os.sep)
             parts = parts[:-1] if parts[-1] == "__init__" else parts
             if parts:
@@ -62,13 +67,13 @@ class ImportGraph:
     def _importers(self) -> dict[str, set[str]]:
         """File → the files that import it; one that imports by computed names may import any in its folder."""
         result: dict[str, set[str]] = {}
-        for path, text in self._texts.items():
+        for path, text in self.texts.items():
             for module in self._modules_in(path, text):
                 for imported in self._files_of(module):
                     result.setdefault(imported, set()).add(path)
             if _COMPUTED.search(text):
                 folder = os.path.dirname(path) + os.sep
-                for other in self._texts:
+                for other in self.texts:
                     if other.startswith(folder):
                         result.setdefault(other, set()).add(path)
         return result

@@ -12,11 +12,12 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.entry_filters import filters_in
 from cgmigrate.linking.import_graph import ImportGraph
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -35,8 +36,15 @@ _SPEAKS = re.compile(r"(warn|warning|info|debug|error|exception|log|print|fail|s
 _TEMPLATE = re.compile(r"\{[{%][^{}]*$|\$\{[^{}]*$")
 _COMMENT = re.compile(r"^\s*(#|//|;|--\s|<!--)|\s#\s")
 _DOCTEST = re.compile(r"^\s*>>>")
+_IS_KEY = re.compile(r"[\"']?\s*[=:]")
+_OVERRIDES = re.compile(r"(^|\s)[\w.+]*\.$")
+_VALUE = re.compile(r"=[^=\s]")
 _KEY = re.compile(r"^\s*(-\s+)?[\"']?([\w-]+\.)*$")
 _TOOL = re.compile(r"\b(yq|jq|sed|awk|gawk|perl|[ef]?grep|rg|cut|tr|python3?)\b")
+_LOADS = re.compile(r"safe_load|yaml\.load|full_load|OmegaConf\.load")
+_MERGES = re.compile(r"\.update\(|\bmerge\w*\(|\{\*\*|\]\s*\|\s*\w|\|=")
+_REPLACED = re.compile(r"\b(\w+)\.__(?:setattr|getattribute|init|post_init)__\s*=(?!=)")
+_MAY_FILTER = re.compile(r"\.items\(\)|\bvars\(|__dict__|asdict\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +94,78 @@ class OpenPlaces:
         """Return the first place, in other files than Python, that can meet the keys of a mapping in a file."""
         for name in names:
             for place in self._by_name.get(name, ()):
-                if not place.of_python and os.path.realpath(place.path) != os.path.realpath(path):
+                is_read = not place.of_python or place.text != name
+                if is_read and os.path.realpath(place.path) != os.path.realpath(path):
                     return place
         return None
+
+    def filtering(self, path: str, *, of_object: bool) -> Place | None:
+        """Return code that treats settings by their values or spells flags from keys, whatever they are called.
+
+        ``path`` is the file that has them: code meets the keys of a file that it names.
+        """
+        for place in self._filters:
+            if place.is_for_objects != of_object:
+                continue
+            if of_object and self._graph.may_meet(path, place.path):
+                return place
+            if not of_object and os.path.basename(path) in self._graph.text_of(place.path):
+                return place
+        return None
+
+    def replacing_methods(self, path: str) -> Place | None:
+        """Return code that replaces what a class of Megatron does with its attributes, and that a file can meet."""
+        return next((one for one in self._replaced if self._graph.may_meet(path, one.path)), None)
+
+    @cached_property
+    def _replaced(self) -> list[Place]:
+        places = []
+        for path, text in self._graph.texts.items():
+            for match in _REPLACED.finditer(text):
+                if re.search(rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b", text, re.MULTILINE):
+                    places.append(Place(path, text.count("\n", 0, match.start()) + 1, match.group().rstrip(" =")))
+        return places
+
+    def false_elsewhere(self, path: str, line: int, names: Collection[str]) -> Place | None:
+        """Return another mapping in which one of some flags is false, where code merges mappings of YAML files."""
+        here = os.path.realpath(path)
+        for name in names:
+            for one in self._falses.get(name, ()):
+                if (os.path.realpath(one.path), one.line) != (here, line) and self._merges:
+                    return one
+        return None
+
+    @cached_property
+    def _merges(self) -> bool:
+        return any(_LOADS.search(text) and _MERGES.search(text) for text in self._graph.texts.values())
+
+    @cached_property
+    def _filters(self) -> list[Place]:
+        return [
+            Place(path, line, what, of_python=True, is_for_objects=of_object)
+            for path, text in self._graph.texts.items()
+            if _MAY_FILTER.search(text) and not is_part_of_megatron(os.path.abspath(path))
+            for line, what, of_object in filters_in(text)
+        ]
+
+    @cached_property
+    def _falses(self) -> dict[str, list[Place]]:
+        from cgmigrate.project.checkout import files_with
+
+        flags = [name for name in self.catalogue.deprecated if self.catalogue[name].is_flag]
+        result: dict[str, list[Place]] = {}
+        pattern = re.compile(
+            rf"^\s*(?:-\s+)?({'|'.join(flags)})\s*:\s*(?:false|no|off)\b", re.MULTILINE | re.IGNORECASE
+        )
+        for path in files_with(self.top, flags, "*.yaml", "*.yml"):
+            try:
+                text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+            except OSError:
+                continue
+            for match in pattern.finditer(text):
+                line = text.count("\n", 0, match.start(1)) + 1
+                result.setdefault(match[1], []).append(Place(path, line, match[1]))
+        return result
 
     @cached_property
     def _by_name(self) -> dict[str, list[Place]]:
@@ -96,15 +173,27 @@ class OpenPlaces:
 
         result: dict[str, list[Place]] = {}
         for path in sorted(files_with(self.top, _words(self.catalogue))):
-            if path.lower().endswith(_PAST) or is_part_of_megatron(os.path.abspath(path)):
+            if path.lower().endswith(_PAST):
                 continue
             try:
                 text = read_bytes(path, _MOST_BYTES).decode("utf-8")
             except (OSError, ValueError):
                 continue
+            for name, place in self._lacking(path, text):
+                result.setdefault(name, []).append(place)
+            if is_part_of_megatron(os.path.abspath(path)):
+                continue
             for name, place in self._places_in(path, text):
                 result.setdefault(name, []).append(place)
         return result
+
+    def _lacking(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
+        """Yield the fields of megatron-core's class, in a copy of the checkout, that has no newer ones beside them."""
+        if os.path.basename(path) == "transformer_config.py":
+            for name in sorted(self.catalogue.deprecated):
+                newer = self.catalogue[name].replaced_by
+                if newer and (at := text.find(name)) >= 0 and not any(one in text for one in newer):
+                    yield name, Place(path, text.count("\n", 0, at) + 1, name)
 
     def _places_in(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
         if path.endswith((".py", ".pyi")):
@@ -160,34 +249,51 @@ def _words(catalogue: Catalogue) -> tuple[str, ...]:
 def _in_text(path: str, text: str, match: re.Match[str]) -> Place | None:
     """Return the place of a name in a file other than Python; None if it is accounted for."""
     start, end = match.span()
-    first = text.rfind("\n", 0, start) + 1
-    before, line = text[first:start], text[first : text.find("\n", end) if "\n" in text[end:] else len(text)]
-    after, lower = line[len(before) + len(match.group()) :], path.lower()
-    number = text.count("\n", 0, start) + 1
-    if _COMMENT.search(before) and not lower.endswith(".ipynb"):
+    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    before, after = text[first:start], text[end : last if last >= 0 else len(text)]
+    place = Place(path, text.count("\n", 0, start) + 1, match.group())
+    in_form = next((form for suffixes, form in _FORMS.items() if path.lower().endswith(suffixes)), _in_other)
+    if in_form is not _in_notebook and _COMMENT.search(before):
         return None
-    overlay = re.match(r"[\"']?\s*[=:]", after) is not None
-    if lower.endswith(_OVERLAYS):
-        return Place(path, number, match.group(), is_overlay=True, is_for_objects=False) if overlay else None
-    if lower.endswith(".ipynb"):
-        return Place(path, number, match.group()) if before.rstrip("\"'").endswith((".", "[\\", "[")) else None
-    if lower.endswith(_PAGES):
-        return _in_page(Place(path, number, match.group()), before, after)
-    if _TEMPLATE.search(before):
-        return Place(path, number, match.group())
-    if lower.endswith(_YAML):
-        return None if _KEY.match(before) or not _TOOL.search(before) else Place(path, number, match.group())
-    if before.endswith("--"):
-        return None
-    return Place(path, number, match.group(), is_overlay=before.endswith(".") and overlay)
+    return in_form(place, before, after)
+
+
+def _in_overlay(place: Place, _before: str, after: str) -> Place | None:
+    return replace(place, is_overlay=True, is_for_objects=False) if _IS_KEY.match(after) else None
+
+
+def _in_notebook(place: Place, before: str, _after: str) -> Place | None:
+    return place if before.rstrip("\"'").endswith((".", "[\\", "[")) else None
 
 
 def _in_page(place: Place, before: str, after: str) -> Place | None:
     """Return the place of a name in a page: a template, a doctest, an override; None for prose and examples."""
     if _TEMPLATE.search(before) or _DOCTEST.match(before):
         return place
-    is_override = re.search(r"(^|\s)[\w.+]*\.$", before) is not None and re.match(r"=[^=\s]", after) is not None
-    return Place(place.path, place.line, place.text, is_overlay=True) if is_override else None
+    return replace(place, is_overlay=True) if _OVERRIDES.search(before) and _VALUE.match(after) else None
+
+
+def _in_yaml(place: Place, before: str, _after: str) -> Place | None:
+    """Return the place of a name in a template or a command of a YAML file; its keys are what the document lists."""
+    if _TEMPLATE.search(before):
+        return place
+    return None if _KEY.match(before) or not _TOOL.search(before) else place
+
+
+def _in_other(place: Place, before: str, after: str) -> Place | None:
+    """Return the place of a name in a script or a program: no flag, which is about a command line."""
+    if before.endswith("--"):
+        return None
+    return replace(place, is_overlay=before.endswith(".") and _IS_KEY.match(after) is not None)
+
+
+_FORMS: Mapping[tuple[str, ...], Callable[[Place, str, str], Place | None]] = {
+    _OVERLAYS: _in_overlay,
+    (".ipynb",): _in_notebook,
+    _PAGES: _in_page,
+    _YAML: _in_yaml,
+}
+"""How the names of files end → what a name in them is, by the text of its line before and after it."""
 
 
 # --- Python ---------------------------------------------------------------------------------------
@@ -238,16 +344,28 @@ def _accounted(tree: ast.Module) -> set[int]:
                 result.add(id(key))
             case ast.Raise() | ast.Assert():
                 shown = node.exc if isinstance(node, ast.Raise) else node.msg
-                result.update(map(id, ast.walk(shown)) if shown is not None else ())
-            case ast.Call(func=func) if _SPEAKS.search(dotted(func) or ""):
-                result.update(id(one) for part in node.args for one in ast.walk(part) if isinstance(one, ast.Constant))
+                parts = shown.args if isinstance(shown, ast.Call) else [shown]
+                result.update(id(one) for part in parts for one in _written_texts(part))
+            case ast.Call(func=func) if _SPEAKS.search(dotted(func)):
+                result.update(id(one) for part in node.args for one in _written_texts(part))
             case ast.keyword(arg="help" | "reason" | "match" | "description", value=shown):
-                result.update(map(id, ast.walk(shown)))
+                result.update(map(id, _written_texts(shown)))
             case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant() as name, _]):
                 result.add(id(name))
             case ast.Call(func=ast.Attribute(attr="add_argument"), args=words):
                 result.update(map(id, words))
     return result
+
+
+def _written_texts(node: ast.AST | None) -> Iterator[ast.AST]:
+    """Yield the strings of a text that is written at one place: not what code in it reads."""
+    match node:
+        case ast.Constant():
+            yield node
+        case ast.JoinedStr(values=parts):
+            yield from (one for one in parts if isinstance(one, ast.Constant))
+        case ast.BinOp(left=left, right=right):
+            yield from (*_written_texts(left), *_written_texts(right))
 
 
 def _of_program(node: ast.Attribute) -> bool:

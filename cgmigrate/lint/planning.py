@@ -161,8 +161,12 @@ class Planner:
             return ""
         if case.site.origin is not None:
             place = places.meeting_object(file.path, changed, followed=followed)
+            place = place or places.filtering(file.path, of_object=True) or places.replacing_methods(file.path)
         else:
-            place = places.meeting_mapping(file.path, changed)
+            on = [name for name in changed if case.before[name] is True]
+            line = file.document.text.count("\n", 0, case.site.span.start) + 1
+            place = places.meeting_mapping(file.path, changed) or places.false_elsewhere(file.path, line, on)
+            place = place or places.filtering(file.path, of_object=False)
         return f"{place} has `{place.text}`, which may be about it, and does not change with it" if place else ""
 
     def _limits(self, file: OpenedFile) -> Limits:
