@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document, Problem
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.merged_files import MergedEntry, MergedSites
+    from cgmigrate.lint.diagnostics import SiteCase
     from cgmigrate.lint.python_objects import ProvedSites
     from cgmigrate.lint.suppressions import SuppressionComments
 
@@ -126,6 +127,7 @@ class Planner:
     ) -> Planned:
         limits = [self._limits(file) for file in files]
         examined = [self._with_own_options(file, one) for file, one in zip(files, examined, strict=True)]
+        examined = [self._with_open_places(file, one) for file, one in zip(files, examined, strict=True)]
         return Planned(files, make_plan(examined, limits, self.one_by_one, merge, interface))
 
     def _with_own_options(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
@@ -137,6 +139,35 @@ class Planner:
         options = self.related.own_options(file.path)
         reasons = {site.index: reason for site in flags if (reason := options.of(site))}
         return replace(examined, relations=replace(examined.relations, own_options=reasons)) if reasons else examined
+
+    def _with_open_places(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
+        """Return a file with the places that may use what its safe fixes change, and that nothing accounts for."""
+        reasons = {}
+        for index, case in examined.cases.items():
+            if case.site.flags or case.final is None or case.blocked or not any(match.fix for _, match in case.matches):
+                continue
+            if case.risks and not case.may_be_proved:
+                continue
+            if reason := self._open_place(file, case, followed=index in examined.relations.proved):
+                reasons[index] = reason
+        if not reasons:
+            return examined
+        return replace(examined, relations=replace(examined.relations, open_places=reasons))
+
+    def _open_place(self, file: OpenedFile, case: SiteCase, *, followed: bool) -> str:
+        changed = [name for name, value in case.before.items() if (case.final or {}).get(name) != value]
+        places = self.related.open_places(file.path) if changed and not self.options.stdin else None
+        if places is None:
+            return ""
+        if case.site.origin is not None:
+            place = places.meeting_object(file.path, changed, followed=followed)
+            place = place or places.filtering(file.path, of_object=True) or places.replacing_methods(file.path)
+        else:
+            on = [name for name in changed if case.before[name] is True]
+            line = file.document.text.count("\n", 0, case.site.span.start) + 1
+            place = places.meeting_mapping(file.path, changed) or places.false_elsewhere(file.path, line, on)
+            place = place or places.filtering(file.path, of_object=False)
+        return f"{place} has `{place.text}`, which may be about it, and does not change with it" if place else ""
 
     def _limits(self, file: OpenedFile) -> Limits:
         return Limits(

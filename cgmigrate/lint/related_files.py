@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
+    from cgmigrate.linking.open_places import OpenPlaces
     from cgmigrate.linking.overrides import Override, Overrides
     from cgmigrate.linking.own_options import OwnOptions
     from cgmigrate.lint.relations import Relations
@@ -57,6 +58,8 @@ class RelatedFiles:
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
 
     _own_options: dict[tuple[str | None, Catalogue], OwnOptions] = field(default_factory=dict)
+
+    _open_places: dict[tuple[str, Catalogue], OpenPlaces] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
         """Return the relations of a YAML file."""
@@ -237,6 +240,18 @@ class RelatedFiles:
             options = [flag for name, flag in catalogue.flags.items() if name in catalogue.deprecated]
             self._own_options[top, catalogue] = OwnOptions(partial(self._code_with, top), options, shown_path)
         return self._own_options[top, catalogue]
+
+    def open_places(self, path: str) -> OpenPlaces | None:
+        """Return the appearances of names, in the checkout around a file, that nothing accounts for."""
+        from cgmigrate.linking.open_places import OpenPlaces
+        from cgmigrate.project.checkout import checkout_of
+
+        catalogue, top = self.catalogue_of(path), checkout_of(os.path.realpath(os.path.dirname(path)))
+        if top is None:
+            return None
+        if (top, catalogue) not in self._open_places:
+            self._open_places[top, catalogue] = OpenPlaces(top, catalogue)
+        return self._open_places[top, catalogue]
 
     def _code_with(self, top: str | None, words: Collection[str]) -> list[str]:
         """Return the files of code and the scripts, of the run and a checkout, that contain one of some words."""

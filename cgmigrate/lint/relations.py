@@ -49,6 +49,8 @@ class Relations:
     """Why such a proof is not possible, by the index of the site."""
     own_options: Mapping[int, str] = field(default_factory=dict)
     """Why flags may be options of a program of the project, by the index of the site."""
+    open_places: Mapping[int, str] = field(default_factory=dict)
+    """Why the names that a fix changes may be used where nothing accounts for it, by the index of the site."""
     proved_rewrites: Mapping[int, Settings] = field(default_factory=dict)
     """The settings of proved sites that are written in another form than that of their own fix, by index."""
 
@@ -59,6 +61,8 @@ def with_relations(case: SiteCase, relations: Relations, context: Context) -> Si
         case = _with_merged_files(_with_readers(case, relations), relations, context)
     if option := relations.own_options.get(case.site.index, ""):
         return case.risk(option)
+    if place := relations.open_places.get(case.site.index, ""):
+        return case.risk(place)
     if case.overrides_parent and (reason := _unsets(case)):
         return case.risk(f"it overrides settings of another file, and {reason}")
     return case

@@ -1,0 +1,117 @@
+"""Which Python files of a checkout are loaded together: by their imports, as the text shows them."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from cgmigrate.text.files import read_bytes
+
+_MOST_BYTES = 4 * 1024 * 1024
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<module>[.\w]+)[ \t]+import[ \t]+(?P<names>\([^)]*\)|[^\n#;]+)"
+    r"|import[ \t]+(?P<modules>[^\n#;]+))",
+    re.MULTILINE,
+)
+_COMPUTED = re.compile(r"import_module\(|__import__\(|spec_from_file_location\(|runpy\.|exec\(")
+_NAME = re.compile(r"\w+")
+
+
+@dataclass
+class ImportGraph:
+    """The imports between the Python files of a checkout."""
+
+    top: str
+    _loaded: dict[str, frozenset[str]] = field(default_factory=dict)
+    """File → what it loads, itself included."""
+
+    def may_meet(self, first: str, second: str) -> bool:
+        """Return whether some program can load both files."""
+        first, second = os.path.realpath(first), os.path.realpath(second)
+        if first == second or first not in self.texts or second not in self.texts:
+            return True
+        return bool(self._loaders(first) & self._loaders(second))
+
+    def text_of(self, path: str) -> str:
+        """Return the text of a file, empty if it is none of the checkout."""
+        return self.texts.get(os.path.realpath(path), "")
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The texts of the Python files, by their real paths."""
+        from cgmigrate.project.checkout import code_of
+
+        texts = {}
+        for path in code_of(self.top):
+            if path.endswith(".py"):
+                try:
+                    texts[os.path.realpath(path)] = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+                except OSError:
+                    continue
+        return texts
+
+    @cached_property
+    def _by_last_name(self) -> dict[str, list[tuple[str, str]]]:
+        """The last name of a module → its dotted path from the root, and its file."""
+        result: dict[str, list[tuple[str, str]]] = {}
+        for path in self.texts:
+            parts = os.path.relpath(path, os.path.realpath(self.top))[:-3].split(os.sep)
+            parts = parts[:-1] if parts[-1] == "__init__" else parts
+            if parts:
+                result.setdefault(parts[-1], []).append((".".join(parts), path))
+        return result
+
+    @cached_property
+    def _importers(self) -> dict[str, set[str]]:
+        """File → the files that import it; one that imports by computed names may import any in its folder."""
+        result: dict[str, set[str]] = {}
+        for path, text in self.texts.items():
+            for module in self._modules_in(path, text):
+                for imported in self._files_of(module):
+                    result.setdefault(imported, set()).add(path)
+            if _COMPUTED.search(text):
+                folder = os.path.dirname(path) + os.sep
+                for other in self.texts:
+                    if other.startswith(folder):
+                        result.setdefault(other, set()).add(path)
+        return result
+
+    def _modules_in(self, path: str, text: str) -> set[str]:
+        """Return the modules that a file may import, dotted; relative ones from the root."""
+        package = os.path.relpath(os.path.dirname(path), os.path.realpath(self.top)).split(os.sep)
+        found: set[str] = set()
+        for match in _IMPORT.finditer(text):
+            if match["modules"]:
+                found.update(one.split()[0] for one in match["modules"].split(",") if one.strip())
+                continue
+            module = match["module"]
+            dots = len(module) - len(module.lstrip("."))
+            if dots:
+                base = [one for one in package if one != "."][: len(package) - dots + 1]
+                module = ".".join([*base, *filter(None, [module.lstrip(".")])])
+            found.add(module)
+            found.update(f"{module}.{name}" for name in _NAME.findall(match["names"]))
+        return found
+
+    def _files_of(self, module: str) -> list[str]:
+        """Return the files of a module: those whose path ends with it, since any folder may be on the search path."""
+        last = module.rpartition(".")[2]
+        return [
+            path
+            for full, path in self._by_last_name.get(last, ())
+            if full == module or full.endswith(f".{module}") or module.endswith(f".{full}")
+        ]
+
+    def _loaders(self, path: str) -> frozenset[str]:
+        """Return the files that load a file, directly or not, itself included."""
+        if path not in self._loaded:
+            seen, waiting = {path}, [path]
+            while waiting:
+                for one in self._importers.get(waiting.pop(), ()):
+                    if one not in seen:
+                        seen.add(one)
+                        waiting.append(one)
+            self._loaded[path] = frozenset(seen)
+        return self._loaded[path]

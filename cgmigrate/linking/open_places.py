@@ -1,0 +1,373 @@
+"""Places outside of a fix that may meet what it changes: each appearance of a name that nothing accounts for.
+
+A fix is safe only if every appearance of its old names in the checkout is accounted for. This module lists those that
+are not, in any text file that git knows or ignores by name: a read of an attribute in code that is imported together
+with the object, a text of a program that has the name, a pattern of `grep` or `sed` with a part of it, an override in
+a page or a justfile, a key of an overlay in TOML. A longer identifier is another name. Comments, prose, megatron-core's
+own files and what the documents list as a write are accounted for.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.entry_filters import filters_in
+from cgmigrate.linking.import_graph import ImportGraph
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.paths import shown_path
+from cgmigrate.text.files import read_bytes
+
+_MOST_BYTES = 1024 * 1024
+_PAST = (".patch", ".diff", ".log", ".orig")
+_YAML = (".yaml", ".yml")
+_PAGES = (".md", ".rst", ".mdx", ".txt", ".adoc", ".html", ".htm", ".tex")
+_OVERLAYS = (".toml", ".ini", ".cfg", ".conf", ".env", ".properties", ".csv", ".tsv", ".json", ".jsonl", ".json5")
+_PROGRAMS = ("args", "argv", "options", "opts", "namespace")
+"""What objects with the flags of a program are called: they are none that a constructor makes."""
+_SPEAKS = re.compile(r"(warn|warning|info|debug|error|exception|log|print|fail|skip|help|deprecated|Error|Exception)$")
+"""What a function is called that shows a text to people."""
+_TEMPLATE = re.compile(r"\{[{%][^{}]*$|\$\{[^{}]*$")
+_COMMENT = re.compile(r"^\s*(#|//|;|--\s|<!--)|\s#\s")
+_DOCTEST = re.compile(r"^\s*>>>")
+_IS_KEY = re.compile(r"[\"']?\s*[=:]")
+_OVERRIDES = re.compile(r"(^|\s)[\w.+]*\.$")
+_VALUE = re.compile(r"=[^=\s]")
+_KEY = re.compile(r"^\s*(-\s+)?[\"']?([\w-]+\.)*$")
+_TOOL = re.compile(r"\b(yq|jq|sed|awk|gawk|perl|[ef]?grep|rg|cut|tr|python3?)\b")
+_LOADS = re.compile(r"safe_load|yaml\.load|full_load|OmegaConf\.load")
+_MERGES = re.compile(r"\.update\(|\bmerge\w*\(|\{\*\*|\]\s*\|\s*\w|\|=")
+_REPLACED = re.compile(r"\b(\w+)\.__(?:setattr|getattribute|init|post_init)__\s*=(?!=)")
+_MAY_FILTER = re.compile(r"\.items\(\)|\bvars\(|__dict__|asdict\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An appearance of a name, or of a part of it, that is not accounted for."""
+
+    path: str
+    line: int
+    text: str
+    """The name or the part, as it is written."""
+    of_python: bool = False
+    """Whether it is code of Python, in which objects are followed."""
+    is_overlay: bool = False
+    """Whether it is a key of a file that may be merged over others, or an override."""
+    is_for_objects: bool = True
+    """Whether an object of Python code can meet it."""
+
+    def __str__(self) -> str:
+        return f"{shown_path(self.path)}:{self.line}"
+
+
+@dataclass
+class OpenPlaces:
+    """The open places of a checkout; its files are read once, when the first one is asked for."""
+
+    top: str
+    catalogue: Catalogue
+    _graph: ImportGraph = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._graph = ImportGraph(self.top)
+
+    def meeting_object(self, path: str, names: Collection[str], *, followed: bool) -> Place | None:
+        """Return the first place that can meet an object of Python code in a file.
+
+        ``followed`` says that the code of the checkout is accounted for: a proof followed it.
+        """
+        for name in names:
+            for place in self._by_name.get(name, ()):
+                if place.is_overlay or not place.is_for_objects or (followed and place.of_python):
+                    continue
+                if not place.of_python or self._graph.may_meet(path, place.path):
+                    return place
+        return None
+
+    def meeting_mapping(self, path: str, names: Collection[str]) -> Place | None:
+        """Return the first place, in other files than Python, that can meet the keys of a mapping in a file."""
+        for name in names:
+            for place in self._by_name.get(name, ()):
+                is_read = not place.of_python or place.text != name
+                if is_read and os.path.realpath(place.path) != os.path.realpath(path):
+                    return place
+        return None
+
+    def filtering(self, path: str, *, of_object: bool) -> Place | None:
+        """Return code that treats settings by their values or spells flags from keys, whatever they are called.
+
+        ``path`` is the file that has them: code meets the keys of a file that it names.
+        """
+        for place in self._filters:
+            if place.is_for_objects != of_object:
+                continue
+            if of_object and self._graph.may_meet(path, place.path):
+                return place
+            if not of_object and os.path.basename(path) in self._graph.text_of(place.path):
+                return place
+        return None
+
+    def replacing_methods(self, path: str) -> Place | None:
+        """Return code that replaces what a class of Megatron does with its attributes, and that a file can meet."""
+        return next((one for one in self._replaced if self._graph.may_meet(path, one.path)), None)
+
+    @cached_property
+    def _replaced(self) -> list[Place]:
+        places = []
+        for path, text in self._graph.texts.items():
+            for match in _REPLACED.finditer(text):
+                if re.search(rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b", text, re.MULTILINE):
+                    places.append(Place(path, text.count("\n", 0, match.start()) + 1, match.group().rstrip(" =")))
+        return places
+
+    def false_elsewhere(self, path: str, line: int, names: Collection[str]) -> Place | None:
+        """Return another mapping in which one of some flags is false, where code merges mappings of YAML files."""
+        here = os.path.realpath(path)
+        for name in names:
+            for one in self._falses.get(name, ()):
+                if (os.path.realpath(one.path), one.line) != (here, line) and self._merges:
+                    return one
+        return None
+
+    @cached_property
+    def _merges(self) -> bool:
+        return any(_LOADS.search(text) and _MERGES.search(text) for text in self._graph.texts.values())
+
+    @cached_property
+    def _filters(self) -> list[Place]:
+        return [
+            Place(path, line, what, of_python=True, is_for_objects=of_object)
+            for path, text in self._graph.texts.items()
+            if _MAY_FILTER.search(text) and not is_part_of_megatron(os.path.abspath(path))
+            for line, what, of_object in filters_in(text)
+        ]
+
+    @cached_property
+    def _falses(self) -> dict[str, list[Place]]:
+        from cgmigrate.project.checkout import files_with
+
+        flags = [name for name in self.catalogue.deprecated if self.catalogue[name].is_flag]
+        result: dict[str, list[Place]] = {}
+        pattern = re.compile(
+            rf"^\s*(?:-\s+)?({'|'.join(flags)})\s*:\s*(?:false|no|off)\b", re.MULTILINE | re.IGNORECASE
+        )
+        for path in files_with(self.top, flags, "*.yaml", "*.yml"):
+            try:
+                text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+            except OSError:
+                continue
+            for match in pattern.finditer(text):
+                line = text.count("\n", 0, match.start(1)) + 1
+                result.setdefault(match[1], []).append(Place(path, line, match[1]))
+        return result
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[Place]]:
+        from cgmigrate.project.checkout import files_with
+
+        result: dict[str, list[Place]] = {}
+        for path in sorted(files_with(self.top, _words(self.catalogue))):
+            if path.lower().endswith(_PAST):
+                continue
+            try:
+                text = read_bytes(path, _MOST_BYTES).decode("utf-8")
+            except (OSError, ValueError):
+                continue
+            for name, place in self._lacking(path, text):
+                result.setdefault(name, []).append(place)
+            if is_part_of_megatron(os.path.abspath(path)):
+                continue
+            for name, place in self._places_in(path, text):
+                result.setdefault(name, []).append(place)
+        return result
+
+    def _lacking(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
+        """Yield the fields of megatron-core's class, in a copy of the checkout, that has no newer ones beside them."""
+        if os.path.basename(path) == "transformer_config.py":
+            for name in sorted(self.catalogue.deprecated):
+                newer = self.catalogue[name].replaced_by
+                if newer and (at := text.find(name)) >= 0 and not any(one in text for one in newer):
+                    yield name, Place(path, text.count("\n", 0, at) + 1, name)
+
+    def _places_in(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
+        if path.endswith((".py", ".pyi")):
+            yield from _in_python(path, text, self.catalogue)
+            return
+        for match in _pattern(self.catalogue).finditer(text):
+            found = _in_text(path, text, match)
+            if found is not None:
+                for name in _names_of(match.group(), self.catalogue):
+                    yield name, found
+
+
+# --- names and parts of them ----------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def _parts(catalogue: Catalogue) -> dict[str, frozenset[str]]:
+    """Return name or part → the settings that it may be: two words or more, or one with the underscore beside it."""
+    parts: dict[str, set[str]] = {}
+    names = {*catalogue.deprecated, *catalogue.captures}
+    for name in names:
+        parts.setdefault(name, set()).add(name)
+    for name in catalogue.deprecated:
+        words = name.split("_")
+        for start in range(len(words)):
+            for end in range(start + 1, len(words) + 1):
+                part = "_".join(words[start:end])
+                for one in (part, f"_{part}" if start else part, f"{part}_" if end < len(words) else part):
+                    if "_" in one and one not in names and one != "cuda_graph":
+                        parts.setdefault(one, set()).add(name)
+    return {part: frozenset(of) for part, of in parts.items()}
+
+
+def _names_of(text: str, catalogue: Catalogue) -> frozenset[str]:
+    return _parts(catalogue).get(text, frozenset())
+
+
+@lru_cache(maxsize=8)
+def _pattern(catalogue: Catalogue) -> re.Pattern[str]:
+    """Return the pattern of an identifier that is a name or a part of one."""
+    every = "|".join(sorted(_parts(catalogue), key=len, reverse=True))
+    return re.compile(rf"(?<![A-Za-z0-9_])({every})(?![A-Za-z0-9_])")
+
+
+@lru_cache(maxsize=8)
+def _words(catalogue: Catalogue) -> tuple[str, ...]:
+    return tuple(sorted(_parts(catalogue)))
+
+
+# --- text -----------------------------------------------------------------------------------------
+
+
+def _in_text(path: str, text: str, match: re.Match[str]) -> Place | None:
+    """Return the place of a name in a file other than Python; None if it is accounted for."""
+    start, end = match.span()
+    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    before, after = text[first:start], text[end : last if last >= 0 else len(text)]
+    place = Place(path, text.count("\n", 0, start) + 1, match.group())
+    in_form = next((form for suffixes, form in _FORMS.items() if path.lower().endswith(suffixes)), _in_other)
+    if in_form is not _in_notebook and _COMMENT.search(before):
+        return None
+    return in_form(place, before, after)
+
+
+def _in_overlay(place: Place, _before: str, after: str) -> Place | None:
+    return replace(place, is_overlay=True, is_for_objects=False) if _IS_KEY.match(after) else None
+
+
+def _in_notebook(place: Place, before: str, _after: str) -> Place | None:
+    return place if before.rstrip("\"'").endswith((".", "[\\", "[")) else None
+
+
+def _in_page(place: Place, before: str, after: str) -> Place | None:
+    """Return the place of a name in a page: a template, a doctest, an override; None for prose and examples."""
+    if _TEMPLATE.search(before) or _DOCTEST.match(before):
+        return place
+    return replace(place, is_overlay=True) if _OVERRIDES.search(before) and _VALUE.match(after) else None
+
+
+def _in_yaml(place: Place, before: str, _after: str) -> Place | None:
+    """Return the place of a name in a template or a command of a YAML file; its keys are what the document lists."""
+    if _TEMPLATE.search(before):
+        return place
+    return None if _KEY.match(before) or not _TOOL.search(before) else place
+
+
+def _in_other(place: Place, before: str, after: str) -> Place | None:
+    """Return the place of a name in a script or a program: no flag, which is about a command line."""
+    if before.endswith("--"):
+        return None
+    return replace(place, is_overlay=before.endswith(".") and _IS_KEY.match(after) is not None)
+
+
+_FORMS: Mapping[tuple[str, ...], Callable[[Place, str, str], Place | None]] = {
+    _OVERLAYS: _in_overlay,
+    (".ipynb",): _in_notebook,
+    _PAGES: _in_page,
+    _YAML: _in_yaml,
+}
+"""How the names of files end → what a name in them is, by the text of its line before and after it."""
+
+
+# --- Python ---------------------------------------------------------------------------------------
+
+
+def _in_python(path: str, text: str, catalogue: Catalogue) -> Iterator[tuple[str, Place]]:
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        for match in _pattern(catalogue).finditer(text):
+            for name in _names_of(match.group(), catalogue):
+                yield name, Place(path, text.count("\n", 0, match.start()) + 1, match.group(), of_python=True)
+        return
+    accounted = _accounted(tree)
+    for node in ast.walk(tree):
+        line = getattr(node, "lineno", 0)
+        match node:
+            case ast.Attribute(attr=name, ctx=ast.Load()) if name in catalogue.deprecated and not _of_program(node):
+                yield name, Place(path, line, name, of_python=True)
+            case ast.Constant(value=str() as value) if "_" in value:
+                yield from _in_string(path, node, value, id(node) in accounted, catalogue)
+
+
+def _in_string(
+    path: str, node: ast.Constant, value: str, accounted: bool, catalogue: Catalogue
+) -> Iterator[tuple[str, Place]]:
+    for found in _pattern(catalogue).finditer(value):
+        line = value[value.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
+        is_doctest = _DOCTEST.match(line) is not None
+        if accounted and not is_doctest:
+            continue
+        for name in _names_of(found.group(), catalogue) & catalogue.deprecated:
+            number = node.lineno + value.count("\n", 0, found.start())
+            # A doctest is no code that is followed.
+            yield name, Place(path, number, found.group(), of_python=not is_doctest)
+
+
+def _accounted(tree: ast.Module) -> set[int]:
+    """Return the strings that mention a name, or write a setting of another object: docstrings, messages, keys."""
+    result: set[int] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant() as text):
+                result.add(id(text))
+            case ast.Dict(keys=keys):
+                result.update(map(id, keys))
+            case ast.Subscript(slice=ast.Constant() as key, ctx=ast.Store() | ast.Del()):
+                result.add(id(key))
+            case ast.Raise() | ast.Assert():
+                shown = node.exc if isinstance(node, ast.Raise) else node.msg
+                parts = shown.args if isinstance(shown, ast.Call) else [shown]
+                result.update(id(one) for part in parts for one in _written_texts(part))
+            case ast.Call(func=func) if _SPEAKS.search(dotted(func)):
+                result.update(id(one) for part in node.args for one in _written_texts(part))
+            case ast.keyword(arg="help" | "reason" | "match" | "description", value=shown):
+                result.update(map(id, _written_texts(shown)))
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant() as name, _]):
+                result.add(id(name))
+            case ast.Call(func=ast.Attribute(attr="add_argument"), args=words):
+                result.update(map(id, words))
+    return result
+
+
+def _written_texts(node: ast.AST | None) -> Iterator[ast.AST]:
+    """Yield the strings of a text that is written at one place: not what code in it reads."""
+    match node:
+        case ast.Constant():
+            yield node
+        case ast.JoinedStr(values=parts):
+            yield from (one for one in parts if isinstance(one, ast.Constant))
+        case ast.BinOp(left=left, right=right):
+            yield from (*_written_texts(left), *_written_texts(right))
+
+
+def _of_program(node: ast.Attribute) -> bool:
+    """Return whether an attribute is a flag of a program: of an object that is called ``args``."""
+    return dotted(node.value).rpartition(".")[2] in _PROGRAMS
