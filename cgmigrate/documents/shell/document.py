@@ -401,6 +401,8 @@ class ShellDocument(TextDocument):
         read = next((problem for problem in self.problems if problem.kind is ProblemKind.READ), None)
         if read is None:
             lines = self._lines[index : index + 1] if index >= 0 else ()
+            if reason := next((one.risk for line in lines for one in line.fragments if one.risk), ""):
+                return reason
             flags = [flag for line in lines for one in line.fragments for flag in one.flags]
             variable = next((flag.variable for flag in flags if flag.variable), "")
             return _OF_VARIABLE.format(variable=variable) if variable else ""
