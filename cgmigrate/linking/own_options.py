@@ -36,6 +36,11 @@ _PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
 """What code has words of its command line by which it does not know."""
 _STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
 """What starts another program, which may get all arguments."""
+_PICKS = re.compile(
+    r"\bargv\s*\[(?!\s*[0-2]?\s*\]|\s*[0-2]?\s*:\s*\])|\bargv(?:\[1:\])?\.(?:index|count|remove|pop)\(|\blen\(\s*(?:sys\.)?argv"
+    r"|\bin\s+(?:enumerate\(|reversed\()?(?:sys\.)?argv\b"
+)
+"""What looks for words of a command line, or counts them; the first two are the program's own."""
 _FLAG = re.compile(r"--?[A-Za-z]")
 
 
@@ -50,6 +55,7 @@ class OwnOptions:
     shown: Callable[[str], str]
     """How a path is shown."""
     _closures: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    _with_word: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, site: Site) -> str:
         """Return why a flag of a site has to change together with code of the project; empty if it has not."""
@@ -74,6 +80,36 @@ class OwnOptions:
                 if is_part_of_megatron(path) or self._may_get(site, path):
                     return self._reason(name, path, uses.by_name[name])
         return ""
+
+    def reads_of(self, site: Site, names: Collection[str]) -> Mapping[str, str]:
+        """Return which code of a program depends on settings that keep their names, by these.
+
+        ``""`` stands for the words of the command line, of which code may look for some.
+        """
+        result: dict[str, str] = {}
+        for path in self._looking_at_words:
+            if (line := _line_of(_PICKS, path)) and self._is_made_of(site, path):
+                result[""] = f"{self.shown(path)}:{line} may look for words of this command line"
+        for name in sorted(names):
+            for path in self._code_with(name):
+                is_written = name in site.own
+                line = _line_of(re.compile(rf"\b{name}\b"), path) if is_written else self._use_of(path, name)
+                if line and self._is_made_of(site, path):
+                    result[name] = self._reason(name, path, line)
+        return result
+
+    def _use_of(self, path: str, name: str) -> int:
+        return arguments_in(path, [name]).any_name.get(name, 0)
+
+    def _code_with(self, word: str) -> list[str]:
+        if word not in self._with_word:
+            files = self.files_with([word])
+            self._with_word[word] = [one for one in files if one.endswith(".py") and not is_part_of_megatron(one)]
+        return self._with_word[word]
+
+    @cached_property
+    def _looking_at_words(self) -> list[str]:
+        return [path for path in self._code_with("argv") if _line_of(_PICKS, path)]
 
     def _reason(self, name: str, path: str, line: int) -> str:
         return f"{self.shown(path)}:{line} may use `{name}` of the arguments, and has to change with it"
@@ -113,8 +149,8 @@ class OwnOptions:
     def _is_made_of(self, site: Site, path: str) -> bool:
         """Return whether a program that gets the flags of a site is a file of the project, and a file is part of it."""
         programs = [one for name in site.programs or site.scripts for one in self._files_of_program(name)]
-        closures = (self._closure(one) for one in programs if not is_part_of_megatron(one))
-        return any(closure is not None and path in closure for closure in closures)
+        own = [one for one in programs if not is_part_of_megatron(one)]
+        return path in own or any(path in closure for one in own if (closure := self._closure(one)) is not None)
 
     def _files_of_program(self, program: str) -> list[str]:
         return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
@@ -167,6 +203,16 @@ class OwnOptions:
         for path in self._by_stem.get(bare.rpartition(".")[2] or os.path.basename(folder), ()):
             if path.endswith(ends) if bare == name else path in {folder + end for end in ends}:
                 yield path
+
+
+def _line_of(pattern: re.Pattern[str], path: str) -> int:
+    """Return the first line of a file in which a pattern begins to match, 0 if there is none."""
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+    except OSError:
+        return 0
+    match = pattern.search(text)
+    return text.count("\n", 0, match.start()) + 1 if match else 0
 
 
 def _is_added(path: str) -> bool:

@@ -134,9 +134,12 @@ class Planner:
         flags = [site for site in file.document.sites if site.flags and deprecated & site.own.keys()]
         if not flags:
             return examined
-        options = self.related.own_options(file.path)
-        reasons = {site.index: reason for site in flags if (reason := options.of(site))}
-        return replace(examined, relations=replace(examined.relations, own_options=reasons)) if reasons else examined
+        options, files = self.related.own_options(file.path), self.related.command_files(file.path)
+        both = ((one.index, options.of(one) or files.of(one, file.path, file.document.text)) for one in flags)
+        reasons = {index: reason for index, reason in both if reason}
+        names = file.document.catalogue.new_names
+        reads = {one.index: found for one in flags if (found := options.reads_of(one, names))}
+        return replace(examined, relations=replace(examined.relations, own_options=reasons, option_reads=reads))
 
     def _limits(self, file: OpenedFile) -> Limits:
         return Limits(

@@ -26,7 +26,9 @@ from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, override_lines
 from cgmigrate.documents.shell.overrides import spelled as override_spelled
 from cgmigrate.documents.shell.passed_arguments import PASSED_ON, passed_on
+from cgmigrate.documents.shell.plain_words import PlainWords
 from cgmigrate.documents.shell.printed_text import is_output_used
+from cgmigrate.documents.shell.quoted import is_exported
 from cgmigrate.documents.shell.single_words import SingleWords
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.started_commands import commands_of
@@ -89,6 +91,7 @@ class ShellDocument(TextDocument):
         self._names = self._appearances()
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
+        self._not_exported = reader.not_exported
         self._lines = command_lines(self._fragments, reader.plain_variables)
         for number in () if self._is_arguments else passed_on(self._lines, self._tree):
             self._lines[number].blocked_by = self._lines[number].blocked_by or PASSED_ON
@@ -162,11 +165,16 @@ class ShellDocument(TextDocument):
             linked=tuple(sorted(line.linked)),
             uncertain=is_part,
             programs=line.programs,
+            meets=self._meets(line),
         )
+
+    def _meets(self, line: CommandLine) -> frozenset[str]:
+        names = {name.partition("@")[0] or name for name in line.unknown} | ({""} if self._is_arguments else set())
+        return frozenset(names | {one.variable for one in line.fragments if is_exported(one.variable, self.text)})
 
     def _of_overrides(self, index: int, line: OverrideLine) -> Site:
         written = tuple(one.use for one in line.overrides)
-        fragments = CommandLine([line.fragment], {}, {}, True, ())
+        fragments = CommandLine([line.fragment], {}, {}, frozenset([""]), ())
         return Site(
             index,
             tuple(line.prefix.rstrip(".").split(".")),
@@ -204,6 +212,10 @@ class ShellDocument(TextDocument):
     @cached_property
     def _single_words(self) -> SingleWords:
         return SingleWords(self._tree, self._fragments)
+
+    @cached_property
+    def _plain_words(self) -> PlainWords:
+        return PlainWords(self._tree, self._fragments, self._not_exported)
 
     def _read_other(self, appearance: Appearance) -> None:
         """Note an appearance that is no flag of a site: a problem, or a name that belongs to something else."""
@@ -402,6 +414,8 @@ class ShellDocument(TextDocument):
         if read is None:
             lines = self._lines[index : index + 1] if index >= 0 else ()
             if reason := next((one.risk for line in lines for one in line.fragments if one.risk), ""):
+                return reason
+            if lines and (reason := self._plain_words.reason(lines[0].fragments)):
                 return reason
             flags = [flag for line in lines for one in line.fragments for flag in one.flags]
             variable = next((flag.variable for flag in flags if flag.variable), "")

@@ -119,6 +119,8 @@ class FragmentReader:
         self._code = Code(tree)
         self._known = KnownVariables(self._code)
         self._file = self
+        self.not_exported: set[str] = set()
+        """Variables that scripts in quotes expand, and that the script around them may not pass on."""
         self._script: Script | None = None
         self._around: Path = ()
 
@@ -213,7 +215,9 @@ class FragmentReader:
         """Return words of a script in quotes with their places in the file, and the variables that they mean."""
         if (script := self._script) is not None:
             for word in words:
-                word.variable = script.variable(word.variable, word.start) if word.variable else ""
+                meant = script.variable(word.variable, word.start) if word.variable else ""
+                self.not_exported |= {word.variable} if word.variable and not meant else set()
+                word.variable = meant
                 span = script.code.span(word.span)
                 word.start, word.end = span.start, span.end
         return words
@@ -233,9 +237,9 @@ class FragmentReader:
         if name is None or name.type != "variable_name":
             return
         variable, span, path = self.tree.written(name), self._span(node), self._path(node)
-        if value is not None and (script := script_in(value, self.tree, self._script)) is not None:
-            same = [one for one in self.tree.assignments if self._code.variable(one) == variable]
-            reason = _EXTENDED.format(variable=variable) if len(same) > 1 and self._script is None else ""
+        scripts = self._scripts_in(variable)
+        reason = _EXTENDED.format(variable=variable) if len(scripts) > 1 and any(scripts.values()) else ""
+        if (script := scripts.get(node.start_byte)) is not None:
             yield from (replace(one, blocked_by=one.blocked_by or reason) for one in self._of_script(script, path))
             return
         form, words = self._value(value)
@@ -244,7 +248,13 @@ class FragmentReader:
         kept = [word for word in words if word.variable != variable]
         appends = len(kept) != len(words) or any(child.type == "+=" for child in node.children)
         made = self._made(form, kept, self._span(value) if value else span, path)
-        yield replace(made, start=span.start, variable=variable, appends=appends)
+        yield replace(made, start=span.start, variable=variable, appends=appends, blocked_by=reason)
+
+    def _scripts_in(self, variable: str) -> dict[int, Script | None]:
+        """Return the scripts of several commands that assignments put into a variable, by where these begin."""
+        same = [one for one in self.tree.assignments if self._code.variable(one, self.tree) == variable]
+        values = ((one.start_byte, one.child_by_field_name("value")) for one in same)
+        return {at: script_in(value, self.tree, self._script) if value else None for at, value in values}
 
     def _value(self, value: Node | None) -> tuple[Form, list[Word]]:
         if value is None:

@@ -63,8 +63,7 @@ class Script:
             return self.around.variable(name, _ANYWHERE) if self.around is not None else name
         if not name.isidentifier() or is_set(name, self.tree.text):
             return f"{name}@{self.code.starts[0]}"
-        is_exported = re.search(_EXPORTS.format(name=re.escape(name)), self.text_around)
-        return self._outer_variable(name) if is_exported else ""
+        return self._outer_variable(name) if is_exported(name, self.text_around) else ""
 
     @property
     def problem(self) -> str:
@@ -74,6 +73,11 @@ class Script:
 
     def _outer_variable(self, name: str) -> str:
         return self.around.variable(name, self.at) if self.around is not None else name
+
+
+def is_exported(variable: str, text: str) -> bool:
+    """Return whether a script may pass a variable on to the programs that it starts."""
+    return bool(variable) and re.search(_EXPORTS.format(name=re.escape(variable)), text) is not None
 
 
 def scripts_of(command: Node, tree: ShellTree, around: Script | None) -> Iterator[Script]:

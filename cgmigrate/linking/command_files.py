@@ -1,0 +1,207 @@
+"""Other files that have a part in a command line: callers, files of flags, variables, and what changes its script.
+
+Of two equal flags the last one counts, and a release refuses an old flag beside a new one. So where another file of the
+checkout spells a flag and may add words to a command line, or works on the text of its script, a fix is not safe.
+Files are searched as text, whatever their kind. What users type themselves is not known.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from cgmigrate.documents.shell.changed_files import line_that_changes
+from cgmigrate.documents.sites import Site
+from cgmigrate.documents.syntax import Syntax, is_documentation, syntax_of_file
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.text.files import read_bytes
+
+_MOST_BYTES = 1024 * 1024
+_MOST_STEPS = 4
+"""Scripts that start one another with all their arguments."""
+_ARGUMENTS = re.compile(r"\$\{?[@*1-9]")
+"""How a script gets words of its caller."""
+_READS = re.compile(r"(?:^|[\s;&|(`])(?:source|\.|cat|bash|sh|mapfile|readarray|read)\s|<")
+_COMPUTED = re.compile(r"(?:^|[\s;&|(`])(?:(?:source|\.|cat)\s+|<\s*)[\"']?[\w./-]*\$", re.MULTILINE)
+"""What reads a file whose name the script computes."""
+_WORKS_ON_TEXT = re.compile(r"\bre\.\w+\(|\.(?:replace|split|partition|sub|removeprefix|index|find)\(")
+_KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([\w.-]+)[\"']?[ \t]*[:=]", re.MULTILINE)
+_FILL = "{place} has `{flag}`, which may come together with the flags of this command line"
+_CHANGES = "{place} may make another script of this one, and looks for its words"
+_CODE = (Syntax.PYTHON, Syntax.SHELL)
+_SCRIPTS = re.compile(r"(?<![\w.-])[\w.-]+\.(?:sh|bash|slurm|sbatch|sub|zsh)(?![\w-])")
+
+
+@dataclass
+class CommandFiles:
+    """The files of a checkout that spell flags or name scripts that do; each is read once."""
+
+    files_with: Callable[[Collection[str]], Iterable[str]]
+    """Lists the files that contain one of some words, by their real paths."""
+    catalogue: Catalogue
+    shown: Callable[[str], str]
+    """How a path is shown."""
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def of(self, site: Site, path: str, text: str) -> str:
+        """Return why other files may have a part in the command line of a site, empty if none has."""
+        real, around = os.path.realpath(path), _around(site, path, text)
+        for other in self._spelling:
+            if other != real and self._meet(site, around, real, other):
+                match = self._flags.search(self._spelling[other])
+                assert match is not None
+                return _FILL.format(place=self._place(other, match.start()), flag=match.group())
+        return self._changed(real) if _kind(path, text) is Syntax.SHELL else ""
+
+    def _place(self, path: str, at: int) -> str:
+        return f"{self.shown(path)}:{self._text(path).count(chr(10), 0, at) + 1}"
+
+    def _meet(self, site: Site, around: Collection[str], path: str, other: str) -> bool:
+        """Return whether another file that spells a flag may fill a command line, or get what it has."""
+        names = {*site.meets, *around} - {"", "@"}
+        text, other_text = self._text(path), self._spelling[other]
+        is_caller = other in self._callers.get(path, ()) and "@" in site.meets
+        if is_caller or path in self._callers.get(other, ()):
+            return True
+        if names and any(self._has_variable(name, path, other) for name in names):
+            return True
+        return bool(site.meets) and self._is_data(text, other, other_text)
+
+    # --- variables and files of flags ---------------------------------------------------------------
+
+    def _has_variable(self, name: str, path: str, other: str) -> bool:
+        """Return whether another file may set a variable of a script, or expand one that the script exports."""
+        text = _blocks_of_code(other, self._spelling[other], name)
+        if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) or not self._flags.search(text):
+            return False
+        if _kind(other, text) is not Syntax.SHELL or self._knows(path, other) or self._knows(other, path):
+            return True
+        is_set, is_used = re.search(rf"(?<![\w$]){name}\+?=", text), re.search(rf"\$\{{?{name}\b", text)
+        return is_set is not None and (is_used is None or re.search(rf"\bexport\b[^\n]*\b{name}\b", text) is not None)
+
+    def _knows(self, path: str, other: str) -> bool:
+        return _names(os.path.basename(other), self._text(path)) or path in self._callers.get(other, ())
+
+    def _is_data(self, text: str, other: str, other_text: str) -> bool:
+        """Return whether a script with words that it does not show may read them from a file."""
+        name, kind = os.path.basename(other), _kind(other, other_text)
+        if is_documentation(other) or (kind is Syntax.PYTHON and f"python {name}" not in text):
+            return False
+        lines = (text[text.rfind("\n", 0, at) + 1 : at] for at in _places(name, text))
+        if kind is Syntax.SHELL:
+            return any(_READS.search(line) and "#" not in line for line in lines)
+        return any("#" not in line for line in lines) or (kind is None and _COMPUTED.search(text) is not None)
+
+    # --- callers, and what changes scripts ------------------------------------------------------------
+
+    def _changed(self, path: str) -> str:
+        """Return what makes another script of one, empty if nothing does."""
+        name = os.path.basename(path)
+        for other, text in self._mentioning.items():
+            if other == path or is_documentation(other) or not _names(name, text):
+                continue
+            if _kind(other, text) is Syntax.PYTHON:
+                match = _WORKS_ON_TEXT.search(text) if re.search(r"\bopen\(|read_text\(|\.read", text) else None
+                if match is not None:
+                    return _CHANGES.format(place=self._place(other, match.start()))
+            elif line := line_that_changes(name, text, is_data=False):
+                return _CHANGES.format(place=f"{self.shown(other)}:{line}")
+        return ""
+
+    @cached_property
+    def _callers(self) -> Mapping[str, frozenset[str]]:
+        """The files that may give arguments to a script that spells a flag, by this script."""
+        result: dict[str, frozenset[str]] = {}
+        for script in self._scripts:
+            reached, new = {script}, {script}
+            for _ in range(_MOST_STEPS):
+                passing = {os.path.basename(one) for one in new if _ARGUMENTS.search(self._text(one))}
+                new = {one for one in self._calling if any(self._calls(one, name) for name in passing)} - reached
+                reached |= new
+            result[script] = frozenset(reached - {script})
+        return result
+
+    def _calls(self, path: str, script: str) -> bool:
+        text = _blocks_of_code(path, self._text(path), script)
+        return any("#" not in text[text.rfind("\n", 0, at) + 1 : at] for at in _places(script, text))
+
+    @cached_property
+    def _calling(self) -> list[str]:
+        """The files that name a script which spells a flag, and those that name these."""
+        files = dict(self._mentioning)
+        for _ in range(_MOST_STEPS - 2):
+            scripts = [one for one, text in files.items() if _kind(one, text) is Syntax.SHELL]
+            new = self._naming(scripts)
+            if new.keys() <= files.keys():
+                break
+            files |= new
+        return list(files)
+
+    @cached_property
+    def _mentioning(self) -> Mapping[str, str]:
+        return self._naming(self._scripts)
+
+    def _naming(self, scripts: Iterable[str]) -> dict[str, str]:
+        names = sorted({os.path.basename(one) for one in scripts})
+        return {path: self._text(path) for path in self.files_with(names)} if names else {}
+
+    @cached_property
+    def _scripts(self) -> list[str]:
+        return [path for path, text in self._spelling.items() if _kind(path, text) is Syntax.SHELL]
+
+    @cached_property
+    def _spelling(self) -> Mapping[str, str]:
+        """The files that spell a flag which a fix replaces, or writes."""
+        flags = [self.catalogue.flags[name] for name in self._names if name in self.catalogue.flags]
+        paths = (path for path in self.files_with(sorted(flags)) if not is_part_of_megatron(path))
+        return {path: text for path in paths if self._flags.search(text := self._text(path))}
+
+    @property
+    def _names(self) -> list[str]:
+        deprecated = self.catalogue.deprecated
+        return sorted({*deprecated, *(new for name in deprecated for new in self.catalogue[name].replaced_by)})
+
+    @cached_property
+    def _flags(self) -> re.Pattern[str]:
+        flags = [self.catalogue.flags[name] for name in self._names if name in self.catalogue.flags]
+        return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, flags))})(?![\w-])")
+
+    def _text(self, path: str) -> str:
+        if path not in self._texts:
+            try:
+                self._texts[path] = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+            except OSError:
+                self._texts[path] = ""
+        return self._texts[path]
+
+
+def _around(site: Site, path: str, text: str) -> list[str]:
+    """Return the key that has a command line as its value, in a file that is no script."""
+    if _kind(path, text) in _CODE:
+        return []
+    keys = _KEY.findall(text, 0, site.span.start)[-2:]
+    return [key for key in keys if key.isupper() or key == keys[-1]]
+
+
+def _kind(path: str, text: str) -> Syntax | None:
+    return syntax_of_file(path, text[:128].encode())
+
+
+def _names(name: str, text: str) -> bool:
+    return next(_places(name, text), -1) >= 0
+
+
+def _places(name: str, text: str) -> Iterator[int]:
+    return (match.start() for match in re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", text))
+
+
+def _blocks_of_code(path: str, text: str, name: str) -> str:
+    """Return the blocks of code with a name where a file is a page, else all of it."""
+    if not is_documentation(path):
+        return text
+    blocks = text.split("```")[1::2] if "```" in text else re.split(r"\n\s*\n", text)
+    return "\n".join(block for block in blocks if name in block)
