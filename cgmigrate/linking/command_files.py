@@ -28,7 +28,16 @@ _ARGUMENTS = re.compile(r"\$\{?[@*1-9]")
 _READS = re.compile(r"(?:^|[\s;&|(`])(?:source|\.|cat|bash|sh|mapfile|readarray|read)\s|<")
 _COMPUTED = re.compile(r"(?:^|[\s;&|(`])(?:(?:source|\.|cat)\s+|<\s*)[\"']?[\w./-]*\$", re.MULTILINE)
 """What reads a file whose name the script computes."""
-_WORKS_ON_TEXT = re.compile(r"\bre\.\w+\(|\.(?:replace|split|partition|sub|removeprefix|index|find)\(")
+_CALLS = (
+    r"^(?:[^#\n]*[\s;&|(`])?(?:bash|sh|zsh|source|\.|sbatch|srun|qsub|exec|nohup|ssh|in|time|timeout)\s[^#\n]*(?<![\w.-]){name}(?![\w-])"
+    r"|(?:^|[;&|(]|\w=)\s*(?:\w+=\S*\s+)*([\"']?)[^\s\"'#]*(?<![\w.-]){name}\1(?![\w-])"
+)
+"""What starts a script: it follows a program that runs it, or is the first word, or a value by itself."""
+_TEXT_METHOD = re.compile(r"\bre\.\w+\(|\.(?:replace|split|partition|rpartition|sub|removeprefix|index|find)\(")
+_STRING = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
+_PROGRAM = re.compile(r"(?:s|y|m|tr|\d+)?([/|#,:!@])(.*?)(?<!\\)\1")
+"""The beginning of a program for sed, awk or perl, with its pattern."""
+_BY_POSITION = re.compile(r"(?<![\w.-])(?:head|tail|cut|tr|ed|ex|patch|envsubst|truncate)(?![\w.-])")
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([\w.-]+)[\"']?[ \t]*[:=]", re.MULTILINE)
 _FILL = "{place} has `{flag}`, which may come together with the flags of this command line"
 _CHANGES = "{place} may make another script of this one, and looks for its words"
@@ -46,6 +55,8 @@ class CommandFiles:
     shown: Callable[[str], str]
     """How a path is shown."""
     _texts: dict[str, str] = field(default_factory=dict)
+    _words_of: dict[str, frozenset[str]] = field(default_factory=dict)
+    _callers_of: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def of(self, site: Site, path: str, text: str) -> str:
         """Return why other files may have a part in the command line of a site, empty if none has."""
@@ -62,36 +73,38 @@ class CommandFiles:
 
     def _meet(self, site: Site, around: Collection[str], path: str, other: str) -> bool:
         """Return whether another file that spells a flag may fill a command line, or get what it has."""
-        names = {*site.meets, *around} - {"", "@"}
-        text, other_text = self._text(path), self._spelling[other]
-        is_caller = other in self._callers.get(path, ()) and "@" in site.meets
-        if is_caller or path in self._callers.get(other, ()):
+        if "@" in site.meets and other in self._callers(path):
+            name = os.path.basename(path)
+            if not is_documentation(other) or self._flags.search(_blocks_of_code(other, self._spelling[other], name)):
+                return True
+        if _kind(other, self._spelling[other]) is Syntax.SHELL and path in self._callers(other):
             return True
-        if names and any(self._has_variable(name, path, other) for name in names):
+        if any(self._sets(name, path, other) for name in site.meets if name.isidentifier()):
             return True
-        return bool(site.meets) and self._is_data(text, other, other_text)
+        if any(re.search(rf"\$[{{(]?{re.escape(name)}\b", self._spelling[other]) for name in around):
+            return True
+        return bool(site.meets) and self._is_data(self._text(path), other, self._spelling[other])
 
     # --- variables and files of flags ---------------------------------------------------------------
 
-    def _has_variable(self, name: str, path: str, other: str) -> bool:
+    def _sets(self, name: str, path: str, other: str) -> bool:
         """Return whether another file may set a variable of a script, or expand one that the script exports."""
-        text = _blocks_of_code(other, self._spelling[other], name)
-        if not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) or not self._flags.search(text):
+        if name not in self._words(other):
             return False
-        if _kind(other, text) is not Syntax.SHELL or self._knows(path, other) or self._knows(other, path):
-            return True
+        text = _blocks_of_code(other, self._spelling[other], name)
+        if not self._flags.search(text):
+            return False
+        if _kind(other, text) is not Syntax.SHELL or self._calls(path, other) or self._calls(other, path):
+            return name in text
         is_set, is_used = re.search(rf"(?<![\w$]){name}\+?=", text), re.search(rf"\$\{{?{name}\b", text)
         return is_set is not None and (is_used is None or re.search(rf"\bexport\b[^\n]*\b{name}\b", text) is not None)
-
-    def _knows(self, path: str, other: str) -> bool:
-        return _names(os.path.basename(other), self._text(path)) or path in self._callers.get(other, ())
 
     def _is_data(self, text: str, other: str, other_text: str) -> bool:
         """Return whether a script with words that it does not show may read them from a file."""
         name, kind = os.path.basename(other), _kind(other, other_text)
         if is_documentation(other) or (kind is Syntax.PYTHON and f"python {name}" not in text):
             return False
-        lines = (text[text.rfind("\n", 0, at) + 1 : at] for at in _places(name, text))
+        lines = [text[text.rfind("\n", 0, at) + 1 : at] for at in _places(name, text)]
         if kind is Syntax.SHELL:
             return any(_READS.search(line) and "#" not in line for line in lines)
         return any("#" not in line for line in lines) or (kind is None and _COMPUTED.search(text) is not None)
@@ -102,56 +115,57 @@ class CommandFiles:
         """Return what makes another script of one, empty if nothing does."""
         name = os.path.basename(path)
         for other, text in self._mentioning.items():
-            if other == path or is_documentation(other) or not _names(name, text):
-                continue
-            if _kind(other, text) is Syntax.PYTHON:
-                match = _WORKS_ON_TEXT.search(text) if re.search(r"\bopen\(|read_text\(|\.read", text) else None
-                if match is not None:
-                    return _CHANGES.format(place=self._place(other, match.start()))
-            elif line := line_that_changes(name, text, is_data=False):
-                return _CHANGES.format(place=f"{self.shown(other)}:{line}")
+            if other != path and not is_documentation(other) and name in self._words(other):
+                lines = _lines_with_code_for_text(other, text, name)
+                if at := next((at for at, line in lines if _matches_flags(line, self._flags_written)), 0):
+                    return _CHANGES.format(place=f"{self.shown(other)}:{at}")
         return ""
 
-    @cached_property
-    def _callers(self) -> Mapping[str, frozenset[str]]:
-        """The files that may give arguments to a script that spells a flag, by this script."""
-        result: dict[str, frozenset[str]] = {}
-        for script in self._scripts:
+    def _callers(self, script: str) -> frozenset[str]:
+        """Return the files that may give arguments to a script."""
+        if script not in self._callers_of:
             reached, new = {script}, {script}
             for _ in range(_MOST_STEPS):
-                passing = {os.path.basename(one) for one in new if _ARGUMENTS.search(self._text(one))}
-                new = {one for one in self._calling if any(self._calls(one, name) for name in passing)} - reached
+                passing = [one for one in new if _ARGUMENTS.search(self._text(one))]
+                new = {one for one in self._calling if any(self._calls(one, other) for other in passing)} - reached
                 reached |= new
-            result[script] = frozenset(reached - {script})
-        return result
+            self._callers_of[script] = frozenset(reached - {script})
+        return self._callers_of[script]
 
     def _calls(self, path: str, script: str) -> bool:
-        text = _blocks_of_code(path, self._text(path), script)
-        return any("#" not in text[text.rfind("\n", 0, at) + 1 : at] for at in _places(script, text))
+        """Return whether a file seems to start a script."""
+        name = os.path.basename(script)
+        if name not in self._words(path):
+            return False
+        text = _blocks_of_code(path, self._text(path), name)
+        if _kind(path, text) is Syntax.SHELL:
+            return re.search(_CALLS.format(name=re.escape(name)), text, re.MULTILINE) is not None
+        return any("#" not in text[text.rfind("\n", 0, at) + 1 : at] for at in _places(name, text))
 
     @cached_property
     def _calling(self) -> list[str]:
         """The files that name a script which spells a flag, and those that name these."""
-        files = dict(self._mentioning)
+        files, new = dict(self._mentioning), dict(self._mentioning)
         for _ in range(_MOST_STEPS - 2):
-            scripts = [one for one, text in files.items() if _kind(one, text) is Syntax.SHELL]
-            new = self._naming(scripts)
-            if new.keys() <= files.keys():
-                break
+            new = self._naming([one for one, text in new.items() if _kind(one, text) is Syntax.SHELL])
+            new = {path: text for path, text in new.items() if path not in files}
             files |= new
         return list(files)
 
     @cached_property
     def _mentioning(self) -> Mapping[str, str]:
-        return self._naming(self._scripts)
+        return self._naming([path for path, text in self._spelling.items() if _kind(path, text) is Syntax.SHELL])
 
     def _naming(self, scripts: Iterable[str]) -> dict[str, str]:
         names = sorted({os.path.basename(one) for one in scripts})
         return {path: self._text(path) for path in self.files_with(names)} if names else {}
 
-    @cached_property
-    def _scripts(self) -> list[str]:
-        return [path for path, text in self._spelling.items() if _kind(path, text) is Syntax.SHELL]
+    def _words(self, path: str) -> frozenset[str]:
+        """Return the names of variables and files in a file."""
+        if path not in self._words_of:
+            text = self._text(path)
+            self._words_of[path] = frozenset((*re.findall(r"[\w.-]+", text), *re.findall(r"\w+", text)))
+        return self._words_of[path]
 
     @cached_property
     def _spelling(self) -> Mapping[str, str]:
@@ -170,6 +184,12 @@ class CommandFiles:
         flags = [self.catalogue.flags[name] for name in self._names if name in self.catalogue.flags]
         return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, flags))})(?![\w-])")
 
+    @cached_property
+    def _flags_written(self) -> str:
+        """A text with every flag, as scripts have them."""
+        flags = (self.catalogue.flags[name] for name in self._names if name in self.catalogue.flags)
+        return f" {' attn '.join(flags)} local full_iteration"
+
     def _text(self, path: str) -> str:
         if path not in self._texts:
             try:
@@ -181,7 +201,7 @@ class CommandFiles:
 
 def _around(site: Site, path: str, text: str) -> list[str]:
     """Return the key that has a command line as its value, in a file that is no script."""
-    if _kind(path, text) in _CODE:
+    if site.inside is None or _kind(path, text) in _CODE:
         return []
     keys = _KEY.findall(text, 0, site.span.start)[-2:]
     return [key for key in keys if key.isupper() or key == keys[-1]]
@@ -189,10 +209,6 @@ def _around(site: Site, path: str, text: str) -> list[str]:
 
 def _kind(path: str, text: str) -> Syntax | None:
     return syntax_of_file(path, text[:128].encode())
-
-
-def _names(name: str, text: str) -> bool:
-    return next(_places(name, text), -1) >= 0
 
 
 def _places(name: str, text: str) -> Iterator[int]:
@@ -205,3 +221,31 @@ def _blocks_of_code(path: str, text: str, name: str) -> str:
         return text
     blocks = text.split("```")[1::2] if "```" in text else re.split(r"\n\s*\n", text)
     return "\n".join(block for block in blocks if name in block)
+
+
+def _lines_with_code_for_text(path: str, text: str, name: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file, with their numbers, that may cut or change the text of a file with a name."""
+    lines = text.split("\n")
+    if _kind(path, text) is not Syntax.PYTHON:
+        if at := line_that_changes(name, text, is_data=False):
+            yield at, "\n".join(lines[at - 1 : at + 2]) if lines[at - 1].endswith("\\") else lines[at - 1]
+    elif re.search(rf"[\"'][^\"'\n]*{re.escape(name)}", text) and re.search(r"\bopen\(|\.read", text):
+        yield from ((at, line) for at, line in enumerate(lines, 1) if _TEXT_METHOD.search(line))
+
+
+def _matches_flags(line: str, flags: str) -> bool:
+    """Return whether a line looks for a part of flags, or for words by their position."""
+    if _BY_POSITION.search(line):
+        return True
+    texts = [one or other for one, other in _STRING.findall(line)]
+    parts = [match[2] if (match := _PROGRAM.match(text)) else text for text in texts]
+    return any(_is_in(part, flags) for part in parts)
+
+
+def _is_in(part: str, flags: str) -> bool:
+    """Return whether a text, or a regular expression, matches more than a blank of flags."""
+    try:
+        match = re.search(part, flags)
+    except re.error:
+        match = None
+    return (part.strip() != "" and part in flags) or (match is not None and match.group().strip() != "")

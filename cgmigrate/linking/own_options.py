@@ -87,15 +87,15 @@ class OwnOptions:
         ``""`` stands for the words of the command line, of which code may look for some.
         """
         result: dict[str, str] = {}
-        for path in self._looking_at_words:
-            if (line := _line_of(_PICKS, path)) and self._is_made_of(site, path):
+        for path in self._code_with("argv"):
+            if self._is_made_of(site, path) and (line := _line_of(_PICKS, path)):
                 result[""] = f"{self.shown(path)}:{line} may look for words of this command line"
-        for name in sorted(names):
+        for name in names:
             for path in self._code_with(name):
-                is_written = name in site.own
-                line = _line_of(re.compile(rf"\b{name}\b"), path) if is_written else self._use_of(path, name)
-                if line and self._is_made_of(site, path):
-                    result[name] = self._reason(name, path, line)
+                if self._is_made_of(site, path):
+                    is_written = name in site.own
+                    line = _line_of(re.compile(rf"\b{name}\b"), path) if is_written else self._use_of(path, name)
+                    result |= {name: self._reason(name, path, line)} if line else {}
         return result
 
     def _use_of(self, path: str, name: str) -> int:
@@ -106,10 +106,6 @@ class OwnOptions:
             files = self.files_with([word])
             self._with_word[word] = [one for one in files if one.endswith(".py") and not is_part_of_megatron(one)]
         return self._with_word[word]
-
-    @cached_property
-    def _looking_at_words(self) -> list[str]:
-        return [path for path in self._code_with("argv") if _line_of(_PICKS, path)]
 
     def _reason(self, name: str, path: str, line: int) -> str:
         return f"{self.shown(path)}:{line} may use `{name}` of the arguments, and has to change with it"

@@ -169,7 +169,8 @@ class ShellDocument(TextDocument):
         )
 
     def _meets(self, line: CommandLine) -> frozenset[str]:
-        names = {name.partition("@")[0] or name for name in line.unknown} | ({""} if self._is_arguments else set())
+        bare = {name.partition("@")[0] or name for name in line.unknown} | ({""} if self._is_arguments else set())
+        names = {"@" if name.isdigit() or name == "*" else name for name in bare}
         return frozenset(names | {one.variable for one in line.fragments if is_exported(one.variable, self.text)})
 
     def _of_overrides(self, index: int, line: OverrideLine) -> Site:

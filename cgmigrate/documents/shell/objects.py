@@ -160,12 +160,13 @@ class _Assembly:
         result = Words()
         after_option = False
         for word in fragment.words:
+            # A word behind an option is its value, unless its name says that it is any number of arguments.
+            is_value = after_option and not _ARGUMENTS.fullmatch(word.variable)
             if word.text is None and word.variable in self.assigned:
-                result += self._value(word.variable, fragment.start, fragment.path)
-            elif word.text is None and word.variable not in self.plain_variables:
-                # A word behind an option is its value, unless its name says that it is any number of arguments.
-                is_open = not after_option or _ARGUMENTS.fullmatch(word.variable)
-                result += Words((), frozenset([word.variable])) if is_open else Words()
+                value = self._value(word.variable, fragment.start, fragment.path)
+                result += Words(value.parts) if is_value else value
+            elif word.text is None and word.variable not in self.plain_variables and not is_value:
+                result += Words((), frozenset([word.variable]))
             after_option = word.text is not None and word.text.startswith("-")
         own = Part(fragment)
         return Words((own, *result.parts) if not result.parts else self._in_order(fragment, result), result.unknown)

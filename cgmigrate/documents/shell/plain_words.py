@@ -27,12 +27,12 @@ _ARGUMENTS = re.compile(
 """What uses arguments otherwise than all together."""
 _OF_FUNCTION = re.compile(_ARGUMENTS.pattern.replace("shift|", "").replace(r"\$\{?[1-9]|", ""))
 """The same in a function; how far its numbers reach is known (``single_words``)."""
+_LOOKS = re.compile(r"--|[*?~<>]|\$\(|\[\[?[^]]*\[|=\s*[\"']?\$")
+"""A test that more than the whole value of a variable decides; without it, only a value without flags is equal."""
 _IS_EMPTY = re.compile(r"-[nz]\s+[\"']?\$\{?\Z")
 _DECLARES = re.compile(r"\b(?:export|local|readonly|declare|typeset)\b(?!\s+-\w*n)[^\n;|&]*\Z")
 _TEXTS = frozenset(("string_content", "raw_string", "heredoc_body", "heredoc_content", "string", "comment"))
-_LOOKED_AT = frozenset(
-    ("for_statement", "case_statement", "test_command", "herestring_redirect", "unset_command", "binary_expression")
-)
+_LOOKED_AT = frozenset(("for_statement", "case_statement", "test_command", "herestring_redirect", "unset_command"))
 
 
 class PlainWords:
@@ -127,6 +127,8 @@ class PlainWords:
         """Return whether an expansion is in a loop over words, a test, or a command that reads or cuts text."""
         child = node
         for one in _around(node):
+            if one.type == "test_command" and not _LOOKS.search(self._tree.written(one)):
+                return False
             if one.type in _LOOKED_AT and (child is None or child.type not in ("do_group", "case_item")):
                 return True
             if one.type == "command":
