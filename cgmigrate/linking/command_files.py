@@ -13,7 +13,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from cgmigrate.documents.shell.changed_files import line_that_changes
+from cgmigrate.documents.shell.plain_words import CUTS_VARIABLE, PICKS_ARGUMENTS
+from cgmigrate.documents.shell.started_commands import script_named
 from cgmigrate.documents.sites import Site
 from cgmigrate.documents.syntax import Syntax, is_documentation, syntax_of_file
 from cgmigrate.megatron.catalogue import Catalogue
@@ -37,12 +38,17 @@ _TEXT_METHOD = re.compile(r"\bre\.\w+\(|\.(?:replace|split|partition|rpartition|
 _STRING = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 _PROGRAM = re.compile(r"(?:s|y|m|tr|\d+)?([/|#,:!@])(.*?)(?<!\\)\1")
 """The beginning of a program for sed, awk or perl, with its pattern."""
+_EDITORS = re.compile(
+    r"(?<![\w.-])(?:sed|g?awk|mawk|perl|e?grep|rg|ed|ex|patch|envsubst|head|tail|tr|cut|truncate|sponge)(?![\w.-])"
+)
+_SHORTEST = 4
+"""Letters of a word without quotes that is a pattern."""
 _BY_POSITION = re.compile(r"(?<![\w.-])(?:head|tail|cut|tr|ed|ex|patch|envsubst|truncate)(?![\w.-])")
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([\w.-]+)[\"']?[ \t]*[:=]", re.MULTILINE)
 _FILL = "{place} has `{flag}`, which may come together with the flags of this command line"
+_CUTS = "{place} may count, pick or cut the words of this command line"
 _CHANGES = "{place} may make another script of this one, and looks for its words"
 _CODE = (Syntax.PYTHON, Syntax.SHELL)
-_SCRIPTS = re.compile(r"(?<![\w.-])[\w.-]+\.(?:sh|bash|slurm|sbatch|sub|zsh)(?![\w-])")
 
 
 @dataclass
@@ -51,6 +57,8 @@ class CommandFiles:
 
     files_with: Callable[[Collection[str]], Iterable[str]]
     """Lists the files that contain one of some words, by their real paths."""
+    files_named: Callable[[str], Iterable[str]]
+    """Lists the files of a name, by their real paths."""
     catalogue: Catalogue
     shown: Callable[[str], str]
     """How a path is shown."""
@@ -66,7 +74,21 @@ class CommandFiles:
                 match = self._flags.search(self._spelling[other])
                 assert match is not None
                 return _FILL.format(place=self._place(other, match.start()), flag=match.group())
-        return self._changed(real) if _kind(path, text) is Syntax.SHELL else ""
+        changed = self._changed(real) if _kind(path, text) is Syntax.SHELL else ""
+        return changed or self._cut(site, real)
+
+    def _cut(self, site: Site, path: str) -> str:
+        """Return which script, started with the flags or a variable that has them, counts, picks or cuts words."""
+        for script in sorted(filter(script_named, site.meets)):
+            for other in self.files_named(script):
+                if other != path and (match := PICKS_ARGUMENTS.search(self._text(other))):
+                    return _CUTS.format(place=self._place(other, match.start()))
+        for name in sorted(one for one in site.meets if one.isidentifier()):
+            pattern = re.compile(CUTS_VARIABLE.format(name=name))
+            for other in self.files_with([f"{{{name}", f"{{#{name}", f"{{!{name}"]):
+                if other != path and (match := pattern.search(self._text(other))):
+                    return _CUTS.format(place=self._place(other, match.start()))
+        return ""
 
     def _place(self, path: str, at: int) -> str:
         return f"{self.shown(path)}:{self._text(path).count(chr(10), 0, at) + 1}"
@@ -83,7 +105,8 @@ class CommandFiles:
             return True
         if any(re.search(rf"\$[{{(]?{re.escape(name)}\b", self._spelling[other]) for name in around):
             return True
-        return bool(site.meets) and self._is_data(self._text(path), other, self._spelling[other])
+        is_open = any(not name or name == "@" or name.isidentifier() for name in site.meets)
+        return is_open and self._is_data(self._text(path), other, self._spelling[other])
 
     # --- variables and files of flags ---------------------------------------------------------------
 
@@ -225,12 +248,15 @@ def _blocks_of_code(path: str, text: str, name: str) -> str:
 
 def _lines_with_code_for_text(path: str, text: str, name: str) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file, with their numbers, that may cut or change the text of a file with a name."""
-    lines = text.split("\n")
-    if _kind(path, text) is not Syntax.PYTHON:
-        if at := line_that_changes(name, text, is_data=False):
-            yield at, "\n".join(lines[at - 1 : at + 2]) if lines[at - 1].endswith("\\") else lines[at - 1]
-    elif re.search(rf"[\"'][^\"'\n]*{re.escape(name)}", text) and re.search(r"\bopen\(|\.read", text):
-        yield from ((at, line) for at, line in enumerate(lines, 1) if _TEXT_METHOD.search(line))
+    if _kind(path, text) is Syntax.PYTHON:
+        if re.search(rf"[\"'][^\"'\n]*{re.escape(name)}", text) and re.search(r"\bopen\(|\.read", text):
+            yield from ((at, line) for at, line in enumerate(text.split("\n"), 1) if _TEXT_METHOD.search(line))
+        return
+    at = 1
+    for line in re.split(r"(?<![\\|])\n", text):
+        if name in line and _EDITORS.search(line) and not line.lstrip().startswith("#"):
+            yield at, line
+        at += line.count("\n") + 1
 
 
 def _matches_flags(line: str, flags: str) -> bool:
@@ -239,6 +265,9 @@ def _matches_flags(line: str, flags: str) -> bool:
         return True
     texts = [one or other for one, other in _STRING.findall(line)]
     parts = [match[2] if (match := _PROGRAM.match(text)) else text for text in texts]
+    parts += [part for text in texts if "{" in text for part in re.findall(r"/((?:\\.|[^/\n])+)/", text)]
+    words = re.sub(_STRING, " ", line).split()
+    parts += [word for word in words if len(word) >= _SHORTEST and not word.startswith("-")]
     return any(_is_in(part, flags) for part in parts)
 
 

@@ -36,11 +36,13 @@ _PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
 """What code has words of its command line by which it does not know."""
 _STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
 """What starts another program, which may get all arguments."""
-_PICKS = re.compile(
-    r"\bargv\s*\[(?!\s*[0-2]?\s*\]|\s*[0-2]?\s*:\s*\])|\bargv(?:\[1:\])?\.(?:index|count|remove|pop)\(|\blen\(\s*(?:sys\.)?argv"
-    r"|\bin\s+(?:enumerate\(|reversed\()?(?:sys\.)?argv\b"
+_WORDS = re.compile(r"\bsys\.argv\b|\bfrom sys import [^\n]*\bargv\b")
+_PLAIN_WORDS = re.compile(
+    r"sys\.argv\[[0-2]\](?!\s*:)|parse_(?:known_)?args\(\s*(?:args\s*=\s*)?sys\.argv|sys\.argv(?:\[\d*:\])?\s*\+?=(?!=)"
+    r"|sys\.argv\.(?:append|extend|insert)\(|\b(?:print|log\w*(?:\.\w+)?)\((?![^\n]*(?:len\(|re\.|find|split|\bin\b|==))[^\n]*join\([^\n]*argv|\bmain\(\s*sys\.argv"
+    r"|#[^\n]*argv|(?:\*|\+ ?)sys\.argv\[1:\]"
 )
-"""What looks for words of a command line, or counts them; the first two are the program's own."""
+"""What passes the words of a command line on, adds some, prints all, or uses the first."""
 _FLAG = re.compile(r"--?[A-Za-z]")
 
 
@@ -88,7 +90,7 @@ class OwnOptions:
         """
         result: dict[str, str] = {}
         for path in self._code_with("argv"):
-            if self._is_made_of(site, path) and (line := _line_of(_PICKS, path)):
+            if self._is_made_of(site, path) and (line := _line_of_words(path)):
                 result[""] = f"{self.shown(path)}:{line} may look for words of this command line"
         for name in names:
             for path in self._code_with(name):
@@ -209,6 +211,17 @@ def _line_of(pattern: re.Pattern[str], path: str) -> int:
         return 0
     match = pattern.search(text)
     return text.count("\n", 0, match.start()) + 1 if match else 0
+
+
+def _line_of_words(path: str) -> int:
+    """Return the first line of a file that does more with the words of a command line than to pass them on."""
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+    except OSError:
+        return 0
+    rest = _PLAIN_WORDS.sub("", text)
+    match = _WORDS.search(rest)
+    return rest.count("\n", 0, match.start()) + 1 if match else 0
 
 
 def _is_added(path: str) -> bool:

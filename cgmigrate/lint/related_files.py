@@ -243,12 +243,13 @@ class RelatedFiles:
     def command_files(self, path: str) -> CommandFiles:
         """Return the files of the checkout around a file that may have a part in its command lines."""
         from cgmigrate.linking.command_files import CommandFiles
-        from cgmigrate.project.checkout import checkout_of
+        from cgmigrate.project.checkout import checkout_of, files_named
 
         catalogue, top = self.catalogue_of(path), checkout_of(os.path.realpath(os.path.dirname(path)))
         if (top, catalogue) not in self._command_files:
             files = partial(self._code_with, top, suffixes=())
-            self._command_files[top, catalogue] = CommandFiles(files, catalogue, shown_path)
+            named = partial(files_named, top or os.path.realpath(os.path.dirname(path)))
+            self._command_files[top, catalogue] = CommandFiles(files, named, catalogue, shown_path)
         return self._command_files[top, catalogue]
 
     def _code_with(self, top: str | None, words: Collection[str], suffixes: tuple[str, ...] = _CODE) -> list[str]:

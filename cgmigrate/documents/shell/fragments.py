@@ -180,14 +180,17 @@ class FragmentReader:
         if name is not None and name.rpartition("/")[2] in _READERS_OF_TEXT:
             return
         path, span = self._path(node), self._span(node)
+        has_strings = node.end_byte - node.start_byte > len(words)
+        scripts = list(scripts_of(node, self.tree, self._script)) if words and has_strings else []
+        end = min((one.code.starts[0] for one in scripts if one.takes_rest), default=span.end)
+        words = [word for word in words if word.start < end]
         self._name_script(words)
         is_quoted = self._script is not None
         starts_with_flag = name is not None and name.startswith(("-", "+"))
         blocked_by = _NO_COMMAND if starts_with_flag and not is_quoted else ""
         yield self._made(Form.STRING if is_quoted else Form.COMMAND, words, span, path, blocked_by)
-        if words and node.end_byte - node.start_byte > len(words):
-            for script in scripts_of(node, self.tree, self._script):
-                yield from self._of_script(script, path)
+        for script in scripts:
+            yield from self._of_script(script, path)
 
     def _of_script(self, script: Script, path: Path) -> Iterator[Fragment]:
         """Yield the fragments of a script in quotes. One that the grammar does not cover is not rewritten."""

@@ -21,11 +21,13 @@ NOT_PLAIN = "line {line} may count, pick, cut or compare the words of `{variable
 _NOT_EXPORTED = "a script in quotes expands `${variable}`, which is not exported"
 _CUTS = re.compile(r"\$\{[#!]|\$\{\w+(?:\[(?![@*]\])|(?:\[[@*]\])?(?:[#%/^,@]|:(?![-+=?])))|\$\[|\$\(\(")
 """An expansion that is not the value of a variable, or a default for it."""
-_ARGUMENTS = re.compile(
+PICKS_ARGUMENTS = re.compile(
     r"(?<![\w-])(?:shift|getopts)(?![\w-])|\$\{?#|\$\{?[1-9]|\$\{[@*](?!\})|(?<!\w)for\s+\w+(?:\s+in\s+[\"']?\$\{?[@*]|\s*[;\n])"
 )
 """What uses arguments otherwise than all together."""
-_OF_FUNCTION = re.compile(_ARGUMENTS.pattern.replace("shift|", "").replace(r"\$\{?[1-9]|", ""))
+CUTS_VARIABLE = r"\$\{{(?:[#!]{name}\b|{name}(?:\[(?![@*]\])|(?:\[[@*]\])?(?:[#%/^,@]|:(?![-+=?]))))"
+"""An expansion of one variable that is not its value, with the name to put in."""
+_OF_FUNCTION = re.compile(PICKS_ARGUMENTS.pattern.replace("shift|", "").replace(r"\$\{?[1-9]|", ""))
 """The same in a function; how far its numbers reach is known (``single_words``)."""
 _LOOKS = re.compile(r"--|[*?~<>]|\$\(|\[\[?[^]]*\[|=\s*[\"']?\$")
 """A test that more than the whole value of a variable decides; without it, only a value without flags is equal."""
@@ -79,7 +81,7 @@ class PlainWords:
         """Return where the arguments that a fragment sets are used otherwise than all together, -1 if nowhere."""
         text = self._tree.text
         if name == "set":
-            match = _ARGUMENTS.search(text, fragment.span.end)
+            match = PICKS_ARGUMENTS.search(text, fragment.span.end)
         elif name in self._functions:
             span = self._tree.span(self._functions[name])
             match = _OF_FUNCTION.search(text, span.start, span.end)

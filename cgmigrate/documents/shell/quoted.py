@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.code import Code
@@ -24,8 +24,8 @@ _SHELL = re.compile(r"(?:\S*/)?(?:ba|da|a|k|z)?sh")
 _GIVES_CODE = re.compile(r"-[a-z]*c")
 """Options of a shell (and of ``su``, ``flock`` and ``script``) whose value is a script."""
 _WRAP = "--wrap"
-_ALL_WORDS = frozenset(("eval", "ssh", "trap"))
-"""Commands that run their words as a script."""
+_JOIN_WORDS = frozenset(("eval", "ssh"))
+"""Commands that join their words to one script."""
 _ESCAPES = re.compile(r"\\(?:\r?\n|[\\$`\"])")
 _ESCAPES_OF_WORDS = re.compile(r"\\(?:\r?\n|.)", re.DOTALL)
 _ANYWHERE = -1
@@ -54,6 +54,8 @@ class Script:
     text_around: str = ""
     shares: bool = False
     risk: str = ""
+    takes_rest: bool = False
+    """Whether the words behind it belong to it."""
 
     def variable(self, name: str, start: int) -> str:
         """Return the variable that a name means at a place of the script; empty if that is not known."""
@@ -84,20 +86,26 @@ def scripts_of(command: Node, tree: ShellTree, around: Script | None) -> Iterato
     """Yield the scripts in quotes among the words of a command, those of which only the reader is unknown included."""
     nodes = [node for node in command.named_children if node.type not in ("variable_assignment", "file_redirect")]
     names = [literal_text(node, tree) or "" for node in nodes]
+    program = names[0].rpartition("/")[2]
+    if program in _JOIN_WORDS:
+        first = next((at for at, node in enumerate(nodes) if at and node.type in _STRINGS), 0)
+        script = _script(nodes[first:], tree, around, shares=program == "eval") if first else None
+        yield from [replace(script, takes_rest=True)] if script is not None else ()
+        return
     known = _scripts_among(names)
     for at, node in enumerate(nodes):
-        written = _wrapped(node, tree) if names[0].endswith("sbatch") else None
+        written = _wrapped(node, tree) if program == "sbatch" else None
         if written is not None or (at and node.type in _STRINGS):
             is_run = at in known or written is not None
-            risk = "" if is_run else UNKNOWN_READER.format(program=names[0].rpartition("/")[2] or "a command")
-            script = _script(written or node, tree, around, names[0] in ("eval", "trap"), risk)
+            risk = "" if is_run else UNKNOWN_READER.format(program=program or "a command")
+            script = _script([written or node], tree, around, program == "trap", risk)
             if script is not None and (is_run or _is_command_line(tree.written(node), script.tree.text)):
                 yield script
 
 
 def script_in(value: Node, tree: ShellTree, around: Script | None) -> Script | None:
     """Return the script that the value of a variable is, None if it has the words of one command at most."""
-    script = _script(value, tree, around, shares=True, risk="") if value.type in _STRINGS else None
+    script = _script([value], tree, around, shares=True) if value.type in _STRINGS else None
     if script is None or script.tree.is_too_deep:
         return None
     nodes = [node for node in script.tree.root.named_children if node.type != "comment"]
@@ -108,8 +116,8 @@ def script_in(value: Node, tree: ShellTree, around: Script | None) -> Script | N
 def _scripts_among(names: Sequence[str]) -> frozenset[int]:
     """Return which words of a command are scripts."""
     program = names[0].rpartition("/")[2]
-    if program in _ALL_WORDS:
-        return frozenset(range(1, len(names)))
+    if program == "trap":
+        return frozenset([1])
     shells = [at for at, name in enumerate(names) if _SHELL.fullmatch(name)] or [0] * (program in ("su", "script"))
     for shell in shells[:1]:
         option = next((at for at in range(shell + 1, len(names)) if _GIVES_CODE.fullmatch(names[at])), 0)
@@ -130,8 +138,16 @@ def _is_command_line(written: str, text: str) -> bool:
     return re.search(r"\S\s+\S", text) is not None and re.search(r"(?:^|\s)[-+]|[\w]\.[\w.]+=", text) is not None
 
 
-def _script(node: Node, tree: ShellTree, around: Script | None, shares: bool, risk: str) -> Script | None:
-    code, outer = _unquoted(node, tree)
+def _script(
+    nodes: Sequence[Node], tree: ShellTree, around: Script | None, shares: bool, risk: str = ""
+) -> Script | None:
+    """Return the script that some words are, joined by blanks."""
+    parts: list[tuple[Code, list[Span]]] = []
+    for node in nodes:
+        start = tree.span(node).start
+        parts += [(Code.written_as(" ", start - 1, start), [])] if parts else []
+        parts.append(_unquoted(node, tree))
+    code, outer = _joined(parts)
     if not code.text.strip():
         return None
     at = code.starts[0]
