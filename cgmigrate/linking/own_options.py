@@ -20,7 +20,7 @@ from cgmigrate.documents.sites import Site
 from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
 from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.linking.python.modules import imported_in, is_test
-from cgmigrate.megatron.settings import MODULES
+from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.files import read_bytes
 
@@ -84,7 +84,7 @@ class OwnOptions:
         return ""
 
     def reads_of(self, site: Site, names: Collection[str]) -> Mapping[str, str]:
-        """Return which code of a program depends on settings that keep their names, by these.
+        """Return which code of a program depends on settings that keep their names, and on the scope, by these.
 
         ``""`` stands for the words of the command line, of which code may look for some.
         """
@@ -96,7 +96,7 @@ class OwnOptions:
             for path in self._code_with(name):
                 if self._is_made_of(site, path):
                     is_written = name in site.own
-                    line = _line_of(re.compile(rf"\b{name}\b"), path) if is_written else self._use_of(path, name)
+                    line = _line_of(_pattern(name), path) if is_written else self._use_of(path, name)
                     result |= {name: self._reason(name, path, line)} if line else {}
         return result
 
@@ -201,6 +201,11 @@ class OwnOptions:
         for path in self._by_stem.get(bare.rpartition(".")[2] or os.path.basename(folder), ()):
             if path.endswith(ends) if bare == name else path in {folder + end for end in ends}:
                 yield path
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    """Return what uses a setting that a command line has; the scope only counts as one of parsed arguments."""
+    return re.compile(rf"\bargs\.{name}\b|[\"']{name}[\"']" if name == SCOPE else rf"\b{name}\b")
 
 
 def _line_of(pattern: re.Pattern[str], path: str) -> int:
