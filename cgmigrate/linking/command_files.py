@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from cgmigrate.documents.shell.plain_words import CUTS_VARIABLE, PICKS_ARGUMENTS
+from cgmigrate.documents.shell.plain_words import CUTS_VARIABLE, PICKS_ARGUMENTS, PICKS_IN_FUNCTION
 from cgmigrate.documents.shell.started_commands import script_named
 from cgmigrate.documents.sites import Site
 from cgmigrate.documents.syntax import Syntax, is_documentation, syntax_of_file
@@ -34,16 +34,25 @@ _CALLS = (
     r"|(?:^|[;&|(]|\w=)\s*(?:\w+=\S*\s+)*([\"']?)[^\s\"'#]*(?<![\w.-]){name}\1(?![\w-])"
 )
 """What starts a script: it follows a program that runs it, or is the first word, or a value by itself."""
-_TEXT_METHOD = re.compile(r"\bre\.\w+\(|\.(?:replace|split|partition|rpartition|sub|removeprefix|index|find)\(")
+_TEXT_METHOD = re.compile(
+    r"[\"']\s+(?:not\s+)?in\s|\bre\.\w+\(|\.(?:replace|split|partition|rpartition|sub|removeprefix|index|find)\("
+)
 _STRING = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
 _PROGRAM = re.compile(r"(?:s|y|m|tr|\d+)?([/|#,:!@])(.*?)(?<!\\)\1")
 """The beginning of a program for sed, awk or perl, with its pattern."""
 _EDITORS = re.compile(
-    r"(?<![\w.-])(?:sed|g?awk|mawk|perl|e?grep|rg|ed|ex|patch|envsubst|head|tail|tr|cut|truncate|sponge)(?![\w.-])"
+    r"(?<![\w.-])(?:sed|g?awk|mawk|perl|e?grep|rg|ed|ex|patch|envsubst|head|tail|tr|cut|truncate|sponge|wc)(?![\w.-])"
 )
+_ARGS = ".args"
+_READS_TEXT = re.compile(r"\$\(\s*(?:<|cat\s)")
+_CUTS_TEXT = re.compile(r"\$\{\w+(?:[#%/^,]|:(?![-+=?]))")
+_COMPUTED_FILE = re.compile(r"^[^#]*\b(?:sed|awk|perl)\s[^|]*?(['\"].*['\"])\s+[\"']?[\w./{}-]*[$*]")
+_NAMES_FLAG = re.compile(r"cuda|graph|scope|--e\w|--\(")
 _SHORTEST = 4
 """Letters of a word without quotes that is a pattern."""
-_BY_POSITION = re.compile(r"(?<![\w.-])(?:head|tail|cut|tr|ed|ex|patch|envsubst|truncate)(?![\w.-])")
+_BY_POSITION = re.compile(
+    r"(?<![\w.-])(?:head|tail|cut|tr|ed|ex|patch|envsubst|truncate|wc)(?![\w.-])|awk\b.*\$\d|read(?:_text)?\(\)\.split"
+)
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([\w.-]+)[\"']?[ \t]*[:=]", re.MULTILINE)
 _FILL = "{place} has `{flag}`, which may come together with the flags of this command line"
 _CUTS = "{place} may count, pick or cut the words of this command line"
@@ -64,6 +73,7 @@ class CommandFiles:
     """How a path is shown."""
     _texts: dict[str, str] = field(default_factory=dict)
     _words_of: dict[str, frozenset[str]] = field(default_factory=dict)
+    _defined_in: dict[str, list[str]] = field(default_factory=dict)
     _callers_of: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def of(self, site: Site, path: str, text: str) -> str:
@@ -83,12 +93,24 @@ class CommandFiles:
             for other in self.files_named(script):
                 if other != path and (match := PICKS_ARGUMENTS.search(self._text(other))):
                     return _CUTS.format(place=self._place(other, match.start()))
+        for program in filter(str.isidentifier, site.programs or ()):
+            for other in self._defining(program):
+                if other != path and (match := PICKS_IN_FUNCTION.search(self._text(other))):
+                    return _CUTS.format(place=self._place(other, match.start()))
         for name in sorted(one for one in site.meets if one.isidentifier()):
             pattern = re.compile(CUTS_VARIABLE.format(name=name))
             for other in self.files_with([f"{{{name}", f"{{#{name}", f"{{!{name}"]):
                 if other != path and (match := pattern.search(self._text(other))):
                     return _CUTS.format(place=self._place(other, match.start()))
         return ""
+
+    def _defining(self, function: str) -> list[str]:
+        """Return the files that define a function of a shell."""
+        if function not in self._defined_in:
+            self._defined_in[function] = list(
+                self.files_with([f"{function}()", f"{function} ()", f"function {function}"])
+            )
+        return self._defined_in[function]
 
     def _place(self, path: str, at: int) -> str:
         return f"{self.shown(path)}:{self._text(path).count(chr(10), 0, at) + 1}"
@@ -104,6 +126,8 @@ class CommandFiles:
         if any(self._sets(name, path, other) for name in site.meets if name.isidentifier()):
             return True
         if any(re.search(rf"\$[{{(]?{re.escape(name)}\b", self._spelling[other]) for name in around):
+            return True
+        if path.endswith(_ARGS) and os.path.basename(path) in self._words(other) and not is_documentation(other):
             return True
         is_open = any(not name or name == "@" or name.isidentifier() for name in site.meets)
         return is_open and self._is_data(self._text(path), other, self._spelling[other])
@@ -142,6 +166,19 @@ class CommandFiles:
                 lines = _lines_with_code_for_text(other, text, name)
                 if at := next((at for at, line in lines if _matches_flags(line, self._flags_written)), 0):
                     return _CHANGES.format(place=f"{self.shown(other)}:{at}")
+        return self._changes_any
+
+    @cached_property
+    def _changes_any(self) -> str:
+        """What changes flags in scripts whose names it computes, empty if nothing does."""
+        for path in self.files_with(("sed ", "awk ", "perl ")):
+            text = self._text(path)
+            if is_documentation(path) or is_part_of_megatron(path):
+                continue
+            for at, line in enumerate(text.split("\n"), 1):
+                program = _COMPUTED_FILE.search(line)
+                if program is not None and _NAMES_FLAG.search(program[1]) and _matches_flags(line, self._flags_written):
+                    return _CHANGES.format(place=f"{self.shown(path)}:{at}")
         return ""
 
     def _callers(self, script: str) -> frozenset[str]:
@@ -254,8 +291,11 @@ def _lines_with_code_for_text(path: str, text: str, name: str) -> Iterator[tuple
         return
     at = 1
     for line in re.split(r"(?<![\\|])\n", text):
-        if name in line and _EDITORS.search(line) and not line.lstrip().startswith("#"):
-            yield at, line
+        if name in line and not line.lstrip().startswith("#"):
+            if _EDITORS.search(line):
+                yield at, line
+            elif _READS_TEXT.search(line) and (match := _CUTS_TEXT.search(text)):
+                yield at, text[match.start() :].partition("\n")[0].replace("/", " ")
         at += line.count("\n") + 1
 
 
@@ -267,7 +307,7 @@ def _matches_flags(line: str, flags: str) -> bool:
     parts = [match[2] if (match := _PROGRAM.match(text)) else text for text in texts]
     parts += [part for text in texts if "{" in text for part in re.findall(r"/((?:\\.|[^/\n])+)/", text)]
     words = re.sub(_STRING, " ", line).split()
-    parts += [word for word in words if len(word) >= _SHORTEST and not word.startswith("-")]
+    parts += [word for word in words if len(word) >= _SHORTEST and (word[0] != "-" or word[:2] == "--")]
     return any(_is_in(part, flags) for part in parts)
 
 

@@ -36,7 +36,7 @@ _PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
 """What code has words of its command line by which it does not know."""
 _STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
 """What starts another program, which may get all arguments."""
-_WORDS = re.compile(r"\bsys\.argv\b|\bfrom sys import [^\n]*\bargv\b")
+_WORDS = re.compile(r"\bsys\.(?:orig_)?argv\b|/proc/self/cmdline|\bfrom sys import [^\n]*\bargv\b")
 _PLAIN_WORDS = re.compile(
     r"sys\.argv\[[0-2]\](?!\s*:)|parse_(?:known_)?args\(\s*(?:args\s*=\s*)?sys\.argv|sys\.argv(?:\[\d*:\])?\s*\+?=(?!=)"
     r"|sys\.argv\.(?:append|extend|insert)\(|\b(?:print|log\w*(?:\.\w+)?)\((?![^\n]*(?:len\(|re\.|find|split|\bin\b|==))[^\n]*join\([^\n]*argv|\bmain\(\s*sys\.argv"
@@ -89,7 +89,7 @@ class OwnOptions:
         ``""`` stands for the words of the command line, of which code may look for some.
         """
         result: dict[str, str] = {}
-        for path in self._code_with("argv"):
+        for path in (*self._code_with("argv"), *self._code_with("/proc/self/cmdline")):
             if self._is_made_of(site, path) and (line := _line_of_words(path)):
                 result[""] = f"{self.shown(path)}:{line} may look for words of this command line"
         for name in names:
@@ -148,7 +148,13 @@ class OwnOptions:
         """Return whether a program that gets the flags of a site is a file of the project, and a file is part of it."""
         programs = [one for name in site.programs or site.scripts for one in self._files_of_program(name)]
         own = [one for one in programs if not is_part_of_megatron(one)]
-        return path in own or any(path in closure for one in own if (closure := self._closure(one)) is not None)
+        return any(path == one or self._may_run(one, path) for one in own)
+
+    def _may_run(self, program: str, path: str) -> bool:
+        """Return whether a program imports a file, or names it where not all that it runs is known."""
+        closure = self._closure(program)
+        name = re.compile(rf"[\"'/]{re.escape(os.path.basename(path))}[\"']")
+        return path in closure if closure is not None else _line_of(name, program) > 0
 
     def _files_of_program(self, program: str) -> list[str]:
         return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]

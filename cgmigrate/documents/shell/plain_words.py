@@ -27,12 +27,13 @@ PICKS_ARGUMENTS = re.compile(
 """What uses arguments otherwise than all together."""
 CUTS_VARIABLE = r"\$\{{(?:[#!]{name}\b|{name}(?:\[(?![@*]\])|(?:\[[@*]\])?(?:[#%/^,@]|:(?![-+=?]))))"
 """An expansion of one variable that is not its value, with the name to put in."""
-_OF_FUNCTION = re.compile(PICKS_ARGUMENTS.pattern.replace("shift|", "").replace(r"\$\{?[1-9]|", ""))
+PICKS_IN_FUNCTION = re.compile(PICKS_ARGUMENTS.pattern.replace("shift|", "").replace(r"\$\{?[1-9]|", ""))
 """The same in a function; how far its numbers reach is known (``single_words``)."""
 _LOOKS = re.compile(r"--|[*?~<>]|\$\(|\[\[?[^]]*\[|=\s*[\"']?\$")
 """A test that more than the whole value of a variable decides; without it, only a value without flags is equal."""
 _IS_EMPTY = re.compile(r"-[nz]\s+[\"']?\$\{?\Z")
 _DECLARES = re.compile(r"\b(?:export|local|readonly|declare|typeset)\b(?!\s+-\w*n)[^\n;|&]*\Z")
+_COUNTERS = frozenset(("expr", "wc", "let"))
 _TEXTS = frozenset(("string_content", "raw_string", "heredoc_body", "heredoc_content", "string", "comment"))
 _LOOKED_AT = frozenset(("for_statement", "case_statement", "test_command", "herestring_redirect", "unset_command"))
 
@@ -84,7 +85,7 @@ class PlainWords:
             match = PICKS_ARGUMENTS.search(text, fragment.span.end)
         elif name in self._functions:
             span = self._tree.span(self._functions[name])
-            match = _OF_FUNCTION.search(text, span.start, span.end)
+            match = PICKS_IN_FUNCTION.search(text, span.start, span.end)
         else:
             return -1
         return match.start() if match else -1
@@ -136,7 +137,7 @@ class PlainWords:
             if one.type == "command":
                 name = one.child_by_field_name("name")
                 written = self._tree.written(name).rpartition("/")[2] if name is not None else ""
-                if written in SEARCHERS or (written in PRINTERS and is_output_used(one, self._tree)):
+                if written in SEARCHERS | _COUNTERS or (written in PRINTERS and is_output_used(one, self._tree)):
                     return True
                 if written in PRINTERS:
                     return False
