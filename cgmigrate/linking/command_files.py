@@ -73,19 +73,65 @@ class CommandFiles:
     """How a path is shown."""
     _texts: dict[str, str] = field(default_factory=dict)
     _words_of: dict[str, frozenset[str]] = field(default_factory=dict)
+    _with_word: dict[str, list[str]] = field(default_factory=dict)
+    _cut_in: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     _defined_in: dict[str, list[str]] = field(default_factory=dict)
     _callers_of: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def of(self, site: Site, path: str, text: str) -> str:
         """Return why other files may have a part in the command line of a site, empty if none has."""
         real, around = os.path.realpath(path), _around(site, path, text)
-        for other in self._spelling:
+        for other in self._candidates(site, around, real):
             if other != real and self._meet(site, around, real, other):
                 match = self._flags.search(self._spelling[other])
                 assert match is not None
                 return _FILL.format(place=self._place(other, match.start()), flag=match.group())
         changed = self._changed(real) if _kind(path, text) is Syntax.SHELL else ""
         return changed or self._cut(site, real)
+
+    def _candidates(self, site: Site, around: Collection[str], path: str) -> list[str]:
+        """Return the files that spell a flag, and that share a name with a command line, in their order."""
+        words, text = self._words(path), self._text(path)
+        found = {other for name in self._basenames.keys() & words for other in self._basenames[name]}
+        found |= {other for name in (*site.meets, *around) if name.isidentifier() for other in self._with(name)}
+        if "@" in site.meets:
+            found |= self._callers(path)
+        if self._scripts_named.keys() & words:
+            found |= {one for one in self._scripts if path in self._callers(one)}
+        if path.endswith(_ARGS):
+            found |= set(self._with(os.path.basename(path)))
+        if site.meets and _COMPUTED.search(text):
+            found |= {one for one, other in self._spelling.items() if _kind(one, other) is None}
+        return sorted(found & self._spelling.keys())
+
+    def _with(self, word: str) -> list[str]:
+        """Return the files that spell a flag and have a word."""
+        if word not in self._with_word:
+            self._with_word[word] = [one for one in self._spelling if word in self._words(one)]
+        return self._with_word[word]
+
+    @cached_property
+    def _basenames(self) -> Mapping[str, list[str]]:
+        """The files that spell a flag, by their names."""
+        return _by_name(self._spelling)
+
+    @cached_property
+    def _scripts(self) -> list[str]:
+        return [path for path, text in self._spelling.items() if _kind(path, text) is Syntax.SHELL]
+
+    @cached_property
+    def _scripts_named(self) -> Mapping[str, list[str]]:
+        """The scripts that spell a flag, and those that start them, by their names."""
+        return _by_name([*self._scripts, *self._calling])
+
+    @cached_property
+    def _calling_with(self) -> Mapping[str, list[str]]:
+        """The files that name a script, by its name."""
+        names, result = self._scripts_named.keys(), dict[str, list[str]]()
+        for path in self._calling:
+            for name in self._words(path) & names:
+                result.setdefault(name, []).append(path)
+        return result
 
     def _cut(self, site: Site, path: str) -> str:
         """Return which script, started with the flags or a variable that has them, counts, picks or cuts words."""
@@ -98,11 +144,19 @@ class CommandFiles:
                 if other != path and (match := PICKS_IN_FUNCTION.search(self._text(other))):
                     return _CUTS.format(place=self._place(other, match.start()))
         for name in sorted(one for one in site.meets if one.isidentifier()):
-            pattern = re.compile(CUTS_VARIABLE.format(name=name))
-            for other in self.files_with([f"{{{name}", f"{{#{name}", f"{{!{name}"]):
-                if other != path and (match := pattern.search(self._text(other))):
-                    return _CUTS.format(place=self._place(other, match.start()))
+            for other, at in self._cutting(name):
+                if other != path:
+                    return _CUTS.format(place=self._place(other, at))
         return ""
+
+    def _cutting(self, variable: str) -> list[tuple[str, int]]:
+        """Return the files that expand a part of a variable, and where."""
+        if variable not in self._cut_in:
+            pattern = re.compile(CUTS_VARIABLE.format(name=variable))
+            files = self.files_with([f"{{{variable}", f"{{#{variable}", f"{{!{variable}"])
+            every = ((one, pattern.search(self._text(one))) for one in files)
+            self._cut_in[variable] = [(one, match.start()) for one, match in every if match is not None]
+        return self._cut_in[variable]
 
     def _defining(self, function: str) -> list[str]:
         """Return the files that define a function of a shell."""
@@ -161,8 +215,9 @@ class CommandFiles:
     def _changed(self, path: str) -> str:
         """Return what makes another script of one, empty if nothing does."""
         name = os.path.basename(path)
-        for other, text in self._mentioning.items():
-            if other != path and not is_documentation(other) and name in self._words(other):
+        for other in self._calling_with.get(name, ()):
+            text = self._text(other)
+            if other != path and not is_documentation(other):
                 lines = _lines_with_code_for_text(other, text, name)
                 if at := next((at for at, line in lines if _matches_flags(line, self._flags_written)), 0):
                     return _CHANGES.format(place=f"{self.shown(other)}:{at}")
@@ -187,7 +242,8 @@ class CommandFiles:
             reached, new = {script}, {script}
             for _ in range(_MOST_STEPS):
                 passing = [one for one in new if _ARGUMENTS.search(self._text(one))]
-                new = {one for one in self._calling if any(self._calls(one, other) for other in passing)} - reached
+                named = {other: self._calling_with.get(os.path.basename(other), ()) for other in passing}
+                new = {one for other, every in named.items() for one in every if self._calls(one, other)} - reached
                 reached |= new
             self._callers_of[script] = frozenset(reached - {script})
         return self._callers_of[script]
@@ -214,7 +270,7 @@ class CommandFiles:
 
     @cached_property
     def _mentioning(self) -> Mapping[str, str]:
-        return self._naming([path for path, text in self._spelling.items() if _kind(path, text) is Syntax.SHELL])
+        return self._naming(self._scripts)
 
     def _naming(self, scripts: Iterable[str]) -> dict[str, str]:
         names = sorted({os.path.basename(one) for one in scripts})
@@ -265,6 +321,13 @@ def _around(site: Site, path: str, text: str) -> list[str]:
         return []
     keys = _KEY.findall(text, 0, site.span.start)[-2:]
     return [key for key in keys if key.isupper() or key == keys[-1]]
+
+
+def _by_name(paths: Iterable[str]) -> dict[str, list[str]]:
+    result: dict[str, list[str]] = {}
+    for path in paths:
+        result.setdefault(os.path.basename(path), []).append(path)
+    return result
 
 
 def _kind(path: str, text: str) -> Syntax | None:
