@@ -119,6 +119,7 @@ class FragmentReader:
         self._code = Code(tree)
         self._known = KnownVariables(self._code)
         self._file = self
+        self._scripts: dict[tuple[ShellTree, str], dict[int, Script | None]] = {}
         self.not_exported: set[str] = set()
         """Variables that scripts in quotes expand, and that the script around them may not pass on."""
         self._script: Script | None = None
@@ -255,9 +256,11 @@ class FragmentReader:
 
     def _scripts_in(self, variable: str) -> dict[int, Script | None]:
         """Return the scripts of several commands that assignments put into a variable, by where these begin."""
-        same = [one for one in self.tree.assignments if self._code.variable(one, self.tree) == variable]
-        values = ((one.start_byte, one.child_by_field_name("value")) for one in same)
-        return {at: script_in(value, self.tree, self._script) if value else None for at, value in values}
+        if (key := (self.tree, variable)) not in self._scripts:
+            same = [one for one in self.tree.assignments if self._code.variable(one, self.tree) == variable]
+            values = ((one.start_byte, one.child_by_field_name("value")) for one in same)
+            self._scripts[key] = {at: script_in(one, self.tree, self._script) if one else None for at, one in values}
+        return self._scripts[key]
 
     def _value(self, value: Node | None) -> tuple[Form, list[Word]]:
         if value is None:

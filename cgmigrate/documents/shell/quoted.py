@@ -28,6 +28,8 @@ _JOIN_WORDS = frozenset(("eval", "ssh"))
 """Commands that join their words to one script."""
 _ESCAPES = re.compile(r"\\(?:\r?\n|[\\$`\"])")
 _ESCAPES_OF_WORDS = re.compile(r"\\(?:\r?\n|.)", re.DOTALL)
+_SEPARATES = re.compile(r"[;&|]|(?<!\\)\n")
+"""What may be between two commands of a script."""
 _ANYWHERE = -1
 _STRINGS = ("string", "raw_string", "ansi_c_string", "concatenation")
 _EXPORTS = (
@@ -105,7 +107,8 @@ def scripts_of(command: Node, tree: ShellTree, around: Script | None) -> Iterato
 
 def script_in(value: Node, tree: ShellTree, around: Script | None) -> Script | None:
     """Return the script that the value of a variable is, None if it has the words of one command at most."""
-    script = _script([value], tree, around, shares=True) if value.type in _STRINGS else None
+    may_be = value.type in _STRINGS and _SEPARATES.search(tree.written(value)) is not None
+    script = _script([value], tree, around, shares=True) if may_be else None
     if script is None or script.tree.is_too_deep:
         return None
     nodes = [node for node in script.tree.root.named_children if node.type != "comment"]
