@@ -61,6 +61,11 @@ class Code:
         starts = [start for part in parts for start in part.starts]
         return cls("".join(part.text for part in parts), starts, [end for part in parts for end in part.ends])
 
+    def inside(self, around: Code) -> Code:
+        """Return code whose places are those of other code as code of the file."""
+        starts = [around.starts[start] for start in self.starts]
+        return Code(self.text, starts, [around.ends[end - 1] for end in self.ends])
+
     def __add__(self, other: Code) -> Code:
         return Code.joined((self, other))
 

@@ -192,6 +192,9 @@ class Site:
     """The command lines that surely get it, if it consists of overrides."""
     read_back: str = ""
     """Where the code around reads a setting back, which has to change together with it; empty if it does not."""
+    meets: frozenset[str] = frozenset()
+    """By what other files may add words to a command line, or get its words: variables, ``@`` for the arguments of the
+    script, and an empty text for what the script computes."""
     elsewhere: str = ""
     """Why its fix is not safe as long as the configuration that it overrides is not known."""
 

@@ -18,6 +18,7 @@ from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
+from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import Source
 from cgmigrate.project.options import Options
@@ -136,9 +137,12 @@ class Planner:
         flags = [site for site in file.document.sites if site.flags and deprecated & site.own.keys()]
         if not flags:
             return examined
-        options = self.related.own_options(file.path)
-        reasons = {site.index: reason for site in flags if (reason := options.of(site))}
-        return replace(examined, relations=replace(examined.relations, own_options=reasons)) if reasons else examined
+        options, files = self.related.own_options(file.path), self.related.command_files(file.path)
+        both = ((one.index, options.of(one) or files.of(one, file.path, file.document.text)) for one in flags)
+        reasons = {index: reason for index, reason in both if reason}
+        names = (*file.document.catalogue.new_names, SCOPE)
+        reads = {one.index: found for one in flags if (found := options.reads_of(one, names))}
+        return replace(examined, relations=replace(examined.relations, own_options=reasons, option_reads=reads))
 
     def _with_open_places(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
         """Return a file with the places that may use what its safe fixes change, and that nothing accounts for."""

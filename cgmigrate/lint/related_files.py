@@ -15,6 +15,7 @@ from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.command_files import CommandFiles
     from cgmigrate.linking.inherited_keys import InheritedKeys
     from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.key_interfaces import KeyInterface
@@ -58,6 +59,7 @@ class RelatedFiles:
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
 
     _own_options: dict[tuple[str | None, Catalogue], OwnOptions] = field(default_factory=dict)
+    _command_files: dict[tuple[str | None, Catalogue], CommandFiles] = field(default_factory=dict)
 
     _open_places: dict[tuple[str, Catalogue], OpenPlaces] = field(default_factory=dict)
 
@@ -253,15 +255,29 @@ class RelatedFiles:
             self._open_places[top, catalogue] = OpenPlaces(top, catalogue)
         return self._open_places[top, catalogue]
 
-    def _code_with(self, top: str | None, words: Collection[str]) -> list[str]:
-        """Return the files of code and the scripts, of the run and a checkout, that contain one of some words."""
+    def command_files(self, path: str) -> CommandFiles:
+        """Return the files of the checkout around a file that may have a part in its command lines."""
+        from cgmigrate.linking.command_files import CommandFiles
+        from cgmigrate.project.checkout import checkout_of, files_named
+
+        catalogue, top = self.catalogue_of(path), checkout_of(os.path.realpath(os.path.dirname(path)))
+        if (top, catalogue) not in self._command_files:
+            files = partial(self._code_with, top, suffixes=())
+            named = partial(files_named, top or os.path.realpath(os.path.dirname(path)))
+            self._command_files[top, catalogue] = CommandFiles(files, named, catalogue, shown_path)
+        return self._command_files[top, catalogue]
+
+    def _code_with(self, top: str | None, words: Collection[str], suffixes: tuple[str, ...] = _CODE) -> list[str]:
+        """Return the files of the run and a checkout, with some suffixes, that contain one of some words."""
         from cgmigrate.project.checkout import files_with
 
         named = [word.encode() for word in words]
         own = [
-            item.path for item in self.sources if item.path.endswith(_CODE) and any(word in item.data for word in named)
+            item.path
+            for item in self.sources
+            if item.path.endswith(suffixes or "") and any(word in item.data for word in named)
         ]
-        of_checkout = files_with(top, words, *(f"*{suffix}" for suffix in _CODE)) if top else []
+        of_checkout = files_with(top, words, *(f"*{suffix}" for suffix in suffixes)) if top else []
         return sorted(set(map(os.path.realpath, (*own, *of_checkout))))
 
     def _project_of(self, path: str) -> str | None:

@@ -51,6 +51,8 @@ class Relations:
     """Why flags may be options of a program of the project, by the index of the site."""
     open_places: Mapping[int, str] = field(default_factory=dict)
     """Why the names that a fix changes may be used where nothing accounts for it, by the index of the site."""
+    option_reads: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """Which code depends on settings of a command line that keep their names, or on its words, by the index."""
     proved_rewrites: Mapping[int, Settings] = field(default_factory=dict)
     """The settings of proved sites that are written in another form than that of their own fix, by index."""
 
@@ -63,6 +65,10 @@ def with_relations(case: SiteCase, relations: Relations, context: Context) -> Si
         return case.risk(option)
     if place := relations.open_places.get(case.site.index, ""):
         return case.risk(place)
+    final = case.before if case.final is None else case.final
+    for name, reason in relations.option_reads.get(case.site.index, {}).items():
+        if final != case.before if not name else final.get(name) != case.before.get(name):
+            return case.risk(reason)
     if case.overrides_parent and (reason := _unsets(case)):
         return case.risk(f"it overrides settings of another file, and {reason}")
     return case

@@ -46,6 +46,14 @@ def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
+def files_named(top: str, name: str) -> list[str]:
+    """Return the files of a checkout that have a name, those that git does not track yet included."""
+    listed = run_git(
+        top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(top,literal){name}", f"*/{name}"
+    )
+    return [os.path.join(top, os.fsdecode(one)) for one in listed[0].split(b"\0") if one] if listed else []
+
+
 def code_of(top: str) -> list[str]:
     """Return the Python files of a checkout, those that git does not track yet, or ignores, included, and links.
 

@@ -49,20 +49,23 @@ _ARGUMENTS = re.compile(r"[@*]|\w*(?:ARGS?|ARGUMENTS|FLAGS|OPTS|OPTIONS|EXTRAS?|
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What a command or a variable has: its parts, and whether it may have words that the script does not show."""
+    """What a command or a variable has: its parts, and what in it may be words that the script does not show.
+
+    ``unknown`` are variables (``@`` for the arguments of the script), empty for what else the shell computes.
+    """
 
     parts: tuple[Part, ...] = ()
-    is_open: bool = False
+    unknown: frozenset[str] = frozenset()
 
     def only_if(self, condition: int) -> Words:
         """Return the same words under one more condition."""
         parts = (Part(part.fragment, part.conditions | {condition}) for part in self.parts)
-        return Words(tuple(parts), self.is_open)
+        return Words(tuple(parts), self.unknown)
 
     def __add__(self, other: Words) -> Words:
         if len(self.parts) + len(other.parts) > _MOST_PARTS:
             raise _TooManyPartsError
-        return Words((*self.parts, *other.parts), self.is_open or other.is_open)
+        return Words((*self.parts, *other.parts), self.unknown | other.unknown)
 
 
 @dataclass(slots=True)
@@ -76,11 +79,17 @@ class CommandLine:
     fragments: list[Fragment]
     options: dict[str, object]
     possible: dict[str, object]
-    is_open: bool
+    unknown: frozenset[str]
+    """What may add words that the script does not show; see ``Words``."""
     programs: tuple[str, ...]
     linked: set[int] = field(default_factory=set)
     blocked_by: str = ""
     commands: tuple[Fragment, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may have words that the script does not show."""
+        return bool(self.unknown)
 
 
 def command_lines(fragments: Sequence[Fragment], plain_variables: Container[str]) -> list[CommandLine]:
@@ -90,7 +99,7 @@ def command_lines(fragments: Sequence[Fragment], plain_variables: Container[str]
     except _TooManyPartsError:
         # Each fragment is reported by itself.
         alone = [one for one in fragments if one.flags]
-        return [CommandLine([one], one.options, one.options, True, (), blocked_by=TOO_MANY) for one in alone]
+        return [CommandLine([one], one.options, one.options, frozenset([""]), (), blocked_by=TOO_MANY) for one in alone]
 
 
 def users_of(fragments: Sequence[Fragment], plain_variables: Container[str]) -> list[list[Fragment]]:
@@ -140,7 +149,7 @@ class _Assembly:
         rest: list[Words] = []
         for fragment in reversed(self.fragments):
             if fragment.variable and fragment not in used:
-                end = Words((), True)
+                end = Words((), frozenset([fragment.variable]))
                 words = self._value(fragment.variable, fragment.start + 1, fragment.path) + end
                 used |= {part.fragment for part in words.parts}
                 rest.append(words)
@@ -151,14 +160,16 @@ class _Assembly:
         result = Words()
         after_option = False
         for word in fragment.words:
+            # A word behind an option is its value, unless its name says that it is any number of arguments.
+            is_value = after_option and not _ARGUMENTS.fullmatch(word.variable)
             if word.text is None and word.variable in self.assigned:
-                result += self._value(word.variable, fragment.start, fragment.path)
-            elif word.text is None and word.variable not in self.plain_variables:
-                # A word behind an option is its value, unless its name says that it is any number of arguments.
-                result += Words((), True) if not after_option or _ARGUMENTS.fullmatch(word.variable) else Words()
+                value = self._value(word.variable, fragment.start, fragment.path)
+                result += Words(value.parts) if is_value else value
+            elif word.text is None and word.variable not in self.plain_variables and not is_value:
+                result += Words((), frozenset([word.variable]))
             after_option = word.text is not None and word.text.startswith("-")
         own = Part(fragment)
-        return Words((own, *result.parts) if not result.parts else self._in_order(fragment, result), result.is_open)
+        return Words((own, *result.parts) if not result.parts else self._in_order(fragment, result), result.unknown)
 
     def _in_order(self, fragment: Fragment, expanded: Words) -> tuple[Part, ...]:
         """Return the parts of a fragment: those that its variables expand to before or behind its own flags."""
@@ -178,7 +189,7 @@ class _Assembly:
         key = (variable, start, path)
         if key in self.known:
             return self.known[key]
-        words = Words((), True)
+        words = Words((), frozenset([variable]))
         for fragment in self.assigned[variable]:
             if fragment.start >= start:
                 words += self._later(fragment, path)
@@ -203,7 +214,7 @@ class _Assembly:
         if not block or not (is_in_block or (block[-1][1] == FUNCTION and not may_run_again(fragment.path))):
             return Words()
         if fragment.variable in self.open_variables:
-            return Words((), True)
+            return Words((), frozenset([fragment.variable]))
         self.open_variables.add(fragment.variable)
         words = self._expanded(fragment).only_if(fragment.start)
         self.open_variables.discard(fragment.variable)
@@ -225,7 +236,7 @@ def _command_line(
         members,
         same_options(options),
         _options(parts),
-        any(words.is_open for words in commands),
+        frozenset[str]().union(*(words.unknown for words in commands)),
         tuple(dict.fromkeys(programs)),
         commands=tuple(part.fragment for part in parts if not part.fragment.variable),
     )
