@@ -29,6 +29,13 @@ class Package:
     tags: str = ""
     """A regular expression for the beginning of its tags and branches; empty if other repositories have such, too."""
 
+    pre_releases: tuple[str, ...] = ()
+    """Pre-releases with the names of their own release; others have those of the release before."""
+
+    def has_own_names(self, version: str) -> bool:
+        """Return whether a pre-release has the names of its own release."""
+        return version in self.pre_releases
+
     @cached_property
     def pattern(self) -> str:
         """A regular expression for its names, in any spelling that pip accepts."""

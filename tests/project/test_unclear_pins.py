@@ -276,6 +276,6 @@ def test_the_number_of_a_git_revision_is_used_with_a_note(project: Path) -> None
     source = f'source = {{ git = "{LM}?rev={SHA}#{SHA}" }}\n'
     write(project / "uv.lock", f'{LOCKED}version = "0.16.0rc0"\n{source}')
     pin, notes = find_pin(project)
-    assert summary(pin) == "uv.lock:3 megatron-core==0.16.0rc0 [0.16, 0.16]"
+    assert summary(pin) == "uv.lock:3 megatron-core==0.16.0rc0, which has the settings of 0.15 [0.15, 0.15]"
     number = "megatron-core==0.16.0rc0 is the number of a git revision"
     assert notes == (f"uv.lock:3: {number}, which can have the settings of another release",)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from cgmigrate.megatron.packages import Package
-from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement, exact
+from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement, exact, version_of
 
 
 def names_release(url: str, package: Package) -> bool:
@@ -25,7 +25,7 @@ def read_url(line: int, text: str, url: str, package: Package, *, is_named: bool
     if match is None and is_of:
         match = re.search(package.references, url)
     if match is not None:
-        yield exact(line, text, *(part for part in match.groups() if part is not None))
+        yield exact(line, text, version_of(match))
     elif is_of and url.startswith("file://"):
         yield Requirement(line, text, origin=LOCAL_PATH)
     elif is_of:
