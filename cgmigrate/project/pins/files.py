@@ -11,8 +11,9 @@ from cgmigrate.megatron.packages import Package, core
 from cgmigrate.megatron.releases import KNOWN, NEWEST, OLDEST, Release
 from cgmigrate.megatron.source_trees import core_in, features
 from cgmigrate.megatron.versions import KNOWN_RANGE
+from cgmigrate.project.checkout import index_of
 from cgmigrate.project.pins.package_info import FILE_NAME, read_package_info
-from cgmigrate.project.pins.requirement import Admitted, Requirement, admitted
+from cgmigrate.project.pins.requirement import Admitted, Requirement, admitted, exact
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _NEWER = f"is newer than the known releases ({KNOWN_RANGE}): assuming that it reads these settings like {NEWEST}"
@@ -96,7 +97,16 @@ def _read(path: Path, kind: PinFormat, report: PinReport) -> Pin | None:
         # A source tree is what is installed, whatever range a requirement beside it admits.
         if requirement.folder and (tree := core_in(path.parent / requirement.folder)) is not None:
             return _read_source_tree(tree / FILE_NAME, report)
-    return _combined(path, requirements, report)
+    return _combined(path, [_at_commit(path.parent, one) for one in requirements], report)
+
+
+def _at_commit(folder: Path, requirement: Requirement) -> Requirement:
+    """Return the requirement of a submodule that is not checked out, by the commit that git's index has for it."""
+    below = index_of(str(folder), requirement.folder) if requirement.folder else []
+    commits = [commit for _, commit in below if commit]
+    release = core().release_of(commits[0]) if len(commits) == 1 else ""
+    text = f"{requirement.folder} at {''.join(commits)[:12]}"
+    return exact(requirement.line, text, release) if release else requirement
 
 
 def requirements_in(path: Path, kind: PinFormat, package: Package, problems: list[Problem]) -> list[Requirement]:
