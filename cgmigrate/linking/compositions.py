@@ -269,10 +269,12 @@ def _choices(path: str, loader: _Hydra, known: Sequence[str]) -> Iterator[tuple[
     files, root = loader.files, loader.root
     seen = set(known)
     for key, group in loader.groups.items():
-        for other in files.in_folder(os.path.realpath(os.path.join(root, group))):
+        folder = os.path.realpath(os.path.join(root, group))
+        beside = files.in_folder(folder)
+        seen.update(path for path in beside if files.has_settings(path))
+        for other in (*beside, *files.options_below(folder)):
             if other not in known and files.has_settings(other):
-                seen.add(other)
-                name = os.path.basename(other).rpartition(".")[0]
+                name = os.path.relpath(other, folder).rpartition(".")[0]
                 yield other, f"{key}={name}", _Hydra(files, root, {key: (name,)})
     if os.path.dirname(path) != root:
         return
@@ -311,11 +313,20 @@ class _Config:
     package: str | None = None
     header: str | None = None
     is_optional: bool = False
+    chosen_of: str | None = None
+    """The group, from the root, of which it is an option."""
 
     @property
     def base(self) -> str:
-        """The group of the configuration, from the root."""
-        return os.path.dirname(self.path)
+        """The folder from which its entries are named: its group, also if the option is in a folder below it."""
+        return os.path.dirname(self.path) if self.chosen_of is None else self.chosen_of
+
+    def set_header(self, package: str | None) -> None:
+        """Set the package of the file's header, None without one. Raises CompositionError if there is no package."""
+        if package not in (None, "_group_"):
+            self.header = package if f"{package}.".startswith("_global_.") else f"_global_.{package}"
+        elif self.package is None and ".." in self.group.split("/"):
+            raise CompositionError(f"`{self.group}` has no package in Hydra")
 
     def final_package(self, with_header: bool = True) -> str:
         """Return where the content goes, with dots."""
@@ -368,7 +379,7 @@ class _Hydra:
         references = self.files.references(path)
         if references.unclear or not references.is_list:
             raise CompositionError(references.unclear or "`defaults:` is no list")
-        config.header = _header(references.package)
+        config.set_header(references.package)
         own = [Layer(path, _keys(config.final_package()))]
         appended = () if above else self.appended
         if not references.defaults and not appended:
@@ -427,6 +438,7 @@ class _Hydra:
                 config.final_package(),
                 self._package(entry, config),
                 is_optional=entry.is_optional,
+                chosen_of=self._path(entry.group, config) if entry.group else None,
             )
             layers += self._layers(child, above[-1], above)
         return layers
@@ -437,8 +449,6 @@ class _Hydra:
 
     def _package(self, entry: Entry, config: _Config) -> str | None:
         if entry.package is None:
-            if ".." in (entry.group or entry.names[0]).split("/"):
-                raise CompositionError(f"`{entry.text}` has no package in Hydra")
             return None
         if "_group_" in entry.package:
             group = self._path(entry.group or os.path.dirname(entry.names[0]) or ".", config).replace("/", ".")
@@ -473,13 +483,6 @@ class _Hydra:
             return missing
         possible = frozenset(path for path in options if self.files.has_settings(path))
         return replace(missing, files=possible, is_harmless=not possible)
-
-
-def _header(package: str | None) -> str | None:
-    """Return the package of a file's header from the root, None without one."""
-    if package is None or package == "_group_":
-        return None
-    return package if package == "_global_" or package.startswith("_global_.") else f"_global_.{package}"
 
 
 def _keys(package: str) -> KeyPath:

@@ -54,6 +54,16 @@ def files_named(top: str, name: str) -> list[str]:
     return [os.path.join(top, os.fsdecode(one)) for one in listed[0].split(b"\0") if one] if listed else []
 
 
+def index_of(folder: str, *paths: str) -> list[tuple[str, str]]:
+    """Return what git's index has below a folder: the path of each file, and of each submodule with its commit."""
+    listed = run_git(folder, "--literal-pathspecs", "ls-files", "-s", "-z", "--", *paths)
+    entries = [os.fsdecode(one).partition("\t") for one in listed[0].split(b"\0") if one] if listed else []
+    return [
+        (os.path.join(folder, path), fields.split()[1] if fields.startswith("160000") else "")
+        for fields, _, path in entries
+    ]
+
+
 def code_of(top: str) -> list[str]:
     """Return the Python files of a checkout, those that git does not track yet, or ignores, included, and links.
 

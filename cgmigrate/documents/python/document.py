@@ -57,7 +57,7 @@ from cgmigrate.text.failures import TOO_DEEP, too_deep
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.python.definitions import Definitions
+    from cgmigrate.documents.python.definitions import Definitions, OwnClass
     from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.python.key_copy_edits import KeyCopyText
     from cgmigrate.documents.python.key_types import KeyType
@@ -293,6 +293,13 @@ class PythonDocument(TextDocument):
                 written[item.name.start] = replace(keys[item.field], value=item.value, span=item.span)
         lines = sorted({self._source.line_of(name.span.start) for name in names})
         return classified(names, RoleReader(self._source, lines, written, self._comments[0]))
+
+    def own_class(self, index: int) -> OwnClass | None:
+        """Return the class that gets the settings of a site and defines them as fields itself, None if none does."""
+        items = self._places[index].items
+        call = self._source.parent(items[0].node)
+        made = self.definitions.made_by(call) if isinstance(call, ast.Call) else None
+        return made.own_class({item.field for item in items}) if made else None
 
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
