@@ -34,10 +34,6 @@ class ImportGraph:
             return True
         return bool(self._loaders(first) & self._loaders(second))
 
-    def text_of(self, path: str) -> str:
-        """Return the text of a file, empty if it is none of the checkout."""
-        return self.texts.get(os.path.realpath(path), "")
-
     @cached_property
     def texts(self) -> dict[str, str]:
         """The texts of the Python files, by their real paths."""

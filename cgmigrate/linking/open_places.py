@@ -73,6 +73,8 @@ class OpenPlaces:
     top: str
     catalogue: Catalogue
     _graph: ImportGraph = field(init=False)
+    _filters: dict[str, list[Place]] = field(default_factory=dict)
+    """Loops over entries that look at them, by file."""
 
     def __post_init__(self) -> None:
         self._graph = ImportGraph(self.top)
@@ -104,12 +106,12 @@ class OpenPlaces:
 
         ``path`` is the file that has them: code meets the keys of a file that it names.
         """
-        for place in self._filters:
-            if place.is_for_objects != of_object:
-                continue
-            if of_object and self._graph.may_meet(path, place.path):
-                return place
-            if not of_object and os.path.basename(path) in self._graph.text_of(place.path):
+        for other in self._may_filter:
+            text = self._graph.texts[other]
+            met = self._graph.may_meet(path, other) if of_object else os.path.basename(path) in text
+            if met and (
+                place := next((one for one in self._filters_in(other) if one.is_for_objects == of_object), None)
+            ):
                 return place
         return None
 
@@ -140,13 +142,18 @@ class OpenPlaces:
         return any(_LOADS.search(text) and _MERGES.search(text) for text in self._graph.texts.values())
 
     @cached_property
-    def _filters(self) -> list[Place]:
-        return [
-            Place(path, line, what, of_python=True, is_for_objects=of_object)
-            for path, text in self._graph.texts.items()
-            if _MAY_FILTER.search(text) and not is_part_of_megatron(os.path.abspath(path))
-            for line, what, of_object in filters_in(text)
-        ]
+    def _may_filter(self) -> list[str]:
+        """The files with loops over entries."""
+        texts = self._graph.texts.items()
+        return [path for path, text in texts if _MAY_FILTER.search(text) and not is_part_of_megatron(path)]
+
+    def _filters_in(self, path: str) -> list[Place]:
+        if path not in self._filters:
+            found = filters_in(self._graph.texts[path])
+            self._filters[path] = [
+                Place(path, line, what, of_python=True, is_for_objects=own) for line, what, own in found
+            ]
+        return self._filters[path]
 
     @cached_property
     def _falses(self) -> dict[str, list[Place]]:

@@ -1,0 +1,133 @@
+"""A fix is safe only if every appearance of the names that it changes is accounted for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import run
+
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+
+RECIPE = """\
+from megatron.core.transformer.transformer_config import TransformerConfig
+
+
+def build():
+    return TransformerConfig(num_layers=2, hidden_size=64, num_attention_heads=4, enable_cuda_graph=True)
+"""
+CONF = "model:\n  num_layers: 2\n  hidden_size: 64\n  num_attention_heads: 4\n  enable_cuda_graph: true\n"
+
+
+def is_fixed(folder: Path, texts: Mapping[str, str], cgmigrate: Run, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Return whether `fix` changes the first of some files of a checkout."""
+    for path, content in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content, encoding="utf-8")
+    for words in (("init", "-q"), ("add", "-A")):
+        run(("git", *words), cwd=folder, check=True)
+    monkeypatch.chdir(folder)
+    cgmigrate("fix", ".")
+    name, text = next(iter(texts.items()))
+    return (folder / name).read_text(encoding="utf-8") != text
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param({}, id="nothing else"),
+        pytest.param({"main.py": "from recipe import build\n\nbuild()\n"}, id="code that does not read it"),
+        pytest.param({"other.py": "print(args.enable_cuda_graph)\n"}, id="arguments of a program"),
+        pytest.param({"tool.py": "def show(cfg):\n    return cfg.enable_cuda_graph\n"}, id="no program loads both"),
+        pytest.param(
+            {"main.py": "from recipe import build\n\nbuild().enable_cuda_graphs\n"}, id="a longer name is another one"
+        ),
+        pytest.param({"NOTES.md": "We set `enable_cuda_graph` in the recipe.\n"}, id="prose"),
+        pytest.param({"run.sh": "# enable_cuda_graph is on\npython main.py\n"}, id="a comment"),
+        pytest.param(
+            {"main.py": "from recipe import build\n\nprint({k: v for k, v in vars(build()).items()})\n"},
+            id="a copy of all entries",
+        ),
+    ],
+)
+def test_what_is_accounted_for_leaves_a_fix_safe(
+    tmp_path: Path, others: dict[str, str], cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {"recipe.py": RECIPE, **others}, cgmigrate, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param({"main.py": "from recipe import build\n\nprint(build().enable_cuda_graph)\n"}, id="a read"),
+        pytest.param(
+            {
+                "names.py": "TEXT = 'graphs: {cfg.enable_cuda_graph}'\n",
+                "main.py": "from names import TEXT\nfrom recipe import build\n\nprint(TEXT.format(cfg=build()))\n",
+            },
+            id="a text that a program has",
+        ),
+        pytest.param(
+            {"main.py": "from recipe import build\n\n[k for k in vars(build()) if k.endswith('_cuda_graph')]\n"},
+            id="a part of the name",
+        ),
+        pytest.param(
+            {"main.py": "from recipe import build\n\n[k for k, v in vars(build()).items() if v is True]\n"},
+            id="a filter by value",
+        ),
+        pytest.param({"usage.rst": ">>> build().enable_cuda_graph\nTrue\n"}, id="a doctest"),
+        pytest.param({"page.html": "{% if cfg.enable_cuda_graph %}graphs{% endif %}\n"}, id="a template"),
+        pytest.param({"variant.sh": "sed 's/enable_cuda_graph=True//' recipe.py > eager.py\n"}, id="sed"),
+        pytest.param(
+            {
+                "patch.py": "from megatron.core.transformer.transformer_config import TransformerConfig\n\n"
+                "TransformerConfig.__init__ = lambda self, **kw: None\n",
+                "main.py": "import patch\nimport recipe\n",
+            },
+            id="a method that is replaced",
+        ),
+        pytest.param(
+            {
+                "megatron/core/transformer/transformer_config.py": "class TransformerConfig:\n"
+                "    def __init__(self, num_layers, hidden_size, num_attention_heads, enable_cuda_graph=False):\n"
+                "        pass\n"
+            },
+            id="a copy of the class without the new name",
+        ),
+    ],
+)
+def test_an_open_place_makes_the_fix_of_an_object_unsafe(
+    tmp_path: Path, others: dict[str, str], cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not is_fixed(tmp_path, {"recipe.py": RECIPE, **others}, cgmigrate, monkeypatch)
+
+
+LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "is_safe"),
+    [
+        pytest.param({"main.py": LOAD}, True, id="code that loads it"),
+        pytest.param({"off.yaml": CONF.replace("true", "false"), "main.py": LOAD}, True, id="another configuration"),
+        pytest.param(
+            {"off.yaml": "model:\n  enable_cuda_graph: false\n", "main.py": f"{LOAD}model.update(yaml.safe_load(x))\n"},
+            False,
+            id="a false that is merged over it",
+        ),
+        pytest.param({"over.toml": "enable_cuda_graph = false\n"}, False, id="an overlay in TOML"),
+        pytest.param({"run.sh": "awk '/_cuda_graph/ {print $2}' conf.yaml\n"}, False, id="awk"),
+        pytest.param({"README.md": "    python main.py model.enable_cuda_graph=false\n"}, False, id="an override"),
+        pytest.param(
+            {"main.py": f"{LOAD}for key, value in model.items():\n    print('--' + key.replace('_', '-'), value)\n"},
+            False,
+            id="flags that are spelled from keys",
+        ),
+    ],
+)
+def test_keys_of_a_mapping(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {"conf.yaml": CONF, **others}, cgmigrate, monkeypatch) is is_safe
