@@ -59,6 +59,8 @@ class Place:
     """Whether it is code of Python, in which objects are followed."""
     is_overlay: bool = False
     """Whether it is a key of a file that may be merged over others, or an override."""
+    is_data: bool = False
+    """Whether it is a key of a file of data in another format, which has no place of its own in a plan."""
     is_for_objects: bool = True
     """Whether an object of Python code can meet it."""
 
@@ -97,9 +99,16 @@ class OpenPlaces:
         for name in names:
             for place in self._by_name.get(name, ()):
                 is_read = not place.of_python or place.text != name
+                if place.is_data and not self._is_loaded(place.path):
+                    continue
                 if is_read and os.path.realpath(place.path) != os.path.realpath(path):
                     return place
         return None
+
+    def _is_loaded(self, path: str) -> bool:
+        """Return whether code of the checkout names a file of data, which may be merged over another one."""
+        name = os.path.basename(path)
+        return any(name in text for text in self._graph.texts.values())
 
     def filtering(self, path: str, *, of_object: bool) -> Place | None:
         """Return code that treats settings by their values or spells flags from keys, whatever they are called.
@@ -266,7 +275,7 @@ def _in_text(path: str, text: str, match: re.Match[str]) -> Place | None:
 
 
 def _in_overlay(place: Place, _before: str, after: str) -> Place | None:
-    return replace(place, is_overlay=True, is_for_objects=False) if _IS_KEY.match(after) else None
+    return replace(place, is_overlay=True, is_data=True, is_for_objects=False) if _IS_KEY.match(after) else None
 
 
 def _in_notebook(place: Place, before: str, _after: str) -> Place | None:

@@ -334,7 +334,10 @@ def test_megatron_core_itself_is_no_reader(project: Path, cgmigrate) -> None:
     path = write(project / "a.yaml", LEGACY)
     core = project / "megatron/core"
     write(core / "package_info.py", "MAJOR = 0\n")
-    write(core / "transformer/transformer_config.py", "class TransformerConfig:\n    cuda_graph_scope: str\n")
+    write(
+        core / "transformer/transformer_config.py",
+        "class TransformerConfig:\n    cuda_graph_scope: str\n    cuda_graph_modules: list\n    cuda_graph_impl: str\n",
+    )
     checkout(project)
     cgmigrate("fix", "a.yaml")
     assert "cuda_graph_impl: transformer_engine" in path.read_text()

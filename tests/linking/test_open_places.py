@@ -117,7 +117,12 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
             False,
             id="a false that is merged over it",
         ),
-        pytest.param({"over.toml": "enable_cuda_graph = false\n"}, False, id="an overlay in TOML"),
+        pytest.param({"other.toml": "enable_cuda_graph = false\n"}, True, id="TOML that no code names"),
+        pytest.param(
+            {"over.toml": "enable_cuda_graph = false\n", "main.py": f"{LOAD}model |= load('over.toml')\n"},
+            False,
+            id="an overlay in TOML",
+        ),
         pytest.param({"run.sh": "awk '/_cuda_graph/ {print $2}' conf.yaml\n"}, False, id="awk"),
         pytest.param({"README.md": "    python main.py model.enable_cuda_graph=false\n"}, False, id="an override"),
         pytest.param(
