@@ -50,7 +50,13 @@ def stated(folder: Path, case: Case, release: str) -> list[str]:
     ran = subprocess.run(command, capture_output=True, text=True)
     if not ran.stdout.startswith("{"):
         return []
-    return [one["text"] for shown in json.loads(ran.stdout)["objects"] for one in shown["captures"]]
+    return [_as_written(one["text"], shown) for shown in json.loads(ran.stdout)["objects"] for one in shown["captures"]]
+
+
+def _as_written(text: str, shown: dict[str, Any]) -> str:
+    """A statement without what is captured after an unsafe fix: no other fix may change what is captured."""
+    is_unsafe = shown["edit_set"] is not None and shown["edit_set"]["safety"] == "unsafe"
+    return re.sub(r" in 0\.\d+ before; .*", "", text) if is_unsafe else text
 
 
 def agrees(text: str, verdict: dict[str, Any], release: str, of_gpt: bool) -> bool:
@@ -60,9 +66,7 @@ def agrees(text: str, verdict: dict[str, Any], release: str, of_gpt: bool) -> bo
     if verdict["refused"]:
         return text.startswith("is refused by")
     expected = captured(verdict["effective"], release, of_gpt)
-    # What comes after "before" is what an unsafe fix would write.
-    as_written = text.partition(" before; ")[0]
-    stripped = re.sub(r",? in 0\.\d+( before and in 0\.\d+ after)?$", "", as_written).removeprefix("captures ")
+    stripped = re.sub(r",? in 0\.\d+ before and in 0\.\d+ after$", "", text).removeprefix("captures ")
     parts = re.compile(r", modules [a-z_+]+")
     # `explain` names the modules of `local` where they matter.
     return stripped in (expected, parts.sub("", expected)) or parts.sub("", stripped) == parts.sub("", expected)

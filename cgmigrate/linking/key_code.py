@@ -28,7 +28,7 @@ class KeyCode:
     reads: Sequence[tuple[str, KeyReader, ast.AST | None]] = ()
     """Each old name that it reads, with its node; of a file that is not read those in its text, without one."""
     copiers: Sequence[KeyCopier] = ()
-    types: Sequence[KeyType] = ()
+    typed_dicts: Sequence[KeyType] = ()
     sets: Sequence[tuple[str, KeyReader]] = ()
     """Each old name that it sets in an object, or in a mapping which is merged with another one."""
     in_capitals: Sequence[tuple[str, KeyReader, None]] = ()
@@ -41,5 +41,5 @@ class KeyCode:
     def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
         """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""
         known = {id(node) for one in copiers for node in one.nodes()}
-        known |= {id(field) for one in self.types if not one.is_filled for field in one.fields}
+        known |= {id(field) for one in self.typed_dicts for field in one.fields}
         return {name for name, _, node in self.reads if id(node) not in known}

@@ -41,7 +41,7 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
 
     ``yaml`` are the YAML files of the run in the project, by their real paths.
     """
-    from cgmigrate.linking.linked_keys import own_copiers
+    from cgmigrate.linking.key_lists import own_copiers
 
     copiers: dict[str, Sequence[KeyCopier]] = {}
     typed: list[str] = []
@@ -49,7 +49,7 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
     deprecated = project.catalogue.deprecated
     for code in project:
         copiers[code.path] = own_copiers(code, project)
-        typed += [code.path] if any(not one.is_filled for one in code.types) else []
+        typed += [code.path] if code.typed_dicts else []
         not_followed |= code.names_read(copiers[code.path])
         if not_followed >= deprecated:
             return None
@@ -76,11 +76,11 @@ class _Code:
 
 def _first_write(project: ProjectCode, code: _Code) -> str:
     """Return a place that sets by itself what code copies, empty if there is none."""
-    from cgmigrate.linking.key_writes import Copiers, first_write
+    from cgmigrate.linking.key_writes import first_write
     from cgmigrate.project.checkout import tracked_files
 
     tracked = tracked_files(project.top, sorted(project.catalogue.captures), "*.py") if project.top else ()
-    copiers = Copiers({path: of_file for path, of_file in code.by_path.items() if of_file})
+    copiers = {path: of_file for path, of_file in code.by_path.items() if of_file}
     return first_write({*tracked, *project.texts}, project.texts, project.catalogue, copiers)
 
 

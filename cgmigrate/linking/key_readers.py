@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from operator import itemgetter
 
 from cgmigrate.documents.python.key_copies import copy_reader
-from cgmigrate.documents.python.key_types import key_types_in
+from cgmigrate.documents.python.key_types import typed_dicts_in
 from cgmigrate.documents.python.source import Source, lines_with
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
@@ -258,12 +258,11 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
     in_parts += names_respelled(source, others) if respelled else ()
     every += [(name, KeyReader(f"{path}:{line}"), None) for name, line in in_parts]
     in_capitals = names_respelled(source, capitals(catalogue)) if respelled else ()
-    copies, types = copy_reader(source), key_types_in(source)
     code = KeyCode(
         path,
         every,
-        copies.collected(),
-        types,
+        copy_reader(source).collected(),
+        typed_dicts_in(source),
         in_capitals=[(name, KeyReader(f"{path}:{line}"), None) for name, line in in_capitals],
         tree=source.tree,
     )

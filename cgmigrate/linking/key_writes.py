@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 
 from cgmigrate.documents.python.key_copies import KeyCopier, copy_reader
 from cgmigrate.documents.python.source import Source, dotted
@@ -23,27 +22,21 @@ _CHANGES = ("replace", "_replace", "evolve", "update", "merge")
 """Functions that change what an object or mapping has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Copiers:
-    """The code that copies keys, by its file."""
-
-    by_path: Mapping[str, Collection[KeyCopier]]
-
-    @property
-    def keys(self) -> set[str]:
-        """The last keys of the mappings."""
-        return {one.keys[-1] for of_file in self.by_path.values() for one in of_file if one.keys}
-
-
-def first_write(paths: Collection[str], texts: Mapping[str, bytes], catalogue: Catalogue, copiers: Copiers) -> str:
+def first_write(
+    paths: Collection[str],
+    texts: Mapping[str, bytes],
+    catalogue: Catalogue,
+    copiers: Mapping[str, Collection[KeyCopier]],
+) -> str:
     """Return the first place that sets a captured setting which code may copy as well, empty if there is none.
 
-    Attributes and keys count, and new names in the files of the copiers or on a line with the last key of a mapping
-    that is copied. Tests and megatron-core itself do not count.
+    ``copiers`` are the code that copies keys, by its file. Attributes and keys count, and new names in these files or
+    on a line with the last key of a mapping that is copied. Tests and megatron-core itself do not count.
     """
-    for path in sorted({*paths, *copiers.by_path}):
+    keys = {one.keys[-1] for of_file in copiers.values() for one in of_file if one.keys}
+    for path in sorted({*paths, *copiers}):
         is_other = "test" in os.path.relpath(path) or is_part_of_megatron(os.path.abspath(path))
-        if is_other and path not in copiers.by_path:
+        if is_other and path not in copiers:
             continue
         try:
             source = Source(decode(texts[path] if path in texts else read_bytes(path, MAX_GENERATED))[0], catalogue)
@@ -51,7 +44,7 @@ def first_write(paths: Collection[str], texts: Mapping[str, bytes], catalogue: C
             continue
         lines = source.text.split("\n")
         for is_set, line in _writes(source):
-            if is_set or path in copiers.by_path or any(key in lines[line - 1] for key in copiers.keys):
+            if is_set or path in copiers or any(key in lines[line - 1] for key in keys):
                 return f"{path}:{line}"
     return ""
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -22,6 +18,7 @@ from tests.support.comparisons import Comparison, Judged
 from tests.support.nightly import nightly_only
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
+from tests.support.release_judges import printed
 
 RULES = load()
 OWNERS = ecosystems.load()
@@ -201,13 +198,9 @@ def fetched(version: str) -> str:
     return str(package)
 
 
-def judged(configurations: list[dict[str, Any]], package: str, program: str = JUDGE, *arguments: str) -> list[str]:
+def judged(configurations: list[dict[str, Any]], package: str) -> list[str]:
     """What TransformerConfig says to configurations, empty where it accepts one."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
-    lines = "\n".join(map(json.dumps, configurations))
-    command = [sys.executable, "-c", program, *arguments]
-    ran = subprocess.run(command, input=lines, capture_output=True, text=True, env=environment, check=True)
-    return ran.stdout.splitlines()
+    return printed(JUDGE, configurations, package)
 
 
 def reported(settings: dict[str, Any], release: Release) -> frozenset[str]:
@@ -279,4 +272,4 @@ def test_null_is_the_empty_list(version: str, name: str) -> None:
     values: list[dict[str, Any]] = [{}, {name: None}, {name: []}]
     configurations = [{"cuda_graph_impl": one} | value for one in implementations for value in values]
 
-    assert judged(configurations, package, READER, name) == [f"{one} []" for one in implementations for _ in values]
+    assert printed(READER, configurations, package, [name]) == [f"{one} []" for one in implementations for _ in values]

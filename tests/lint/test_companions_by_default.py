@@ -5,12 +5,8 @@ Command lines are validated by Megatron-LM, which then makes a TransformerConfig
 
 from __future__ import annotations
 
-import json
-import os
 import random
 import shlex
-import subprocess
-import sys
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,6 +23,7 @@ from tests.support.argument_judge import argument_judge
 from tests.support.comparisons import Comparison, Judged
 from tests.support.nightly import generated, nightly_only
 from tests.support.plans import examine
+from tests.support.release_judges import printed
 
 GRAPHS = {"cuda_graph_impl", "cuda_graph_modules", "cuda_graph_scope"}
 JUDGE = argument_judge("arguments.core_transformer_config_from_args(args)")
@@ -71,17 +68,6 @@ def neighbours(graphs: list[str], count: int) -> list[list[str]]:
     return [" ".join(line).split() for line in lines]
 
 
-def judged(lines: list[list[str]], package: str) -> list[str]:
-    """What Megatron-LM says to command lines, empty where it accepts one."""
-    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-    # Transformer Engine is not there; it would ask for this variable.
-    environment = {**os.environ, "PYTHONPATH": path, "NVTE_CPU_OFFLOAD_V1": "1"}
-    command = [sys.executable, "-c", JUDGE]
-    text = "\n".join(map(json.dumps, lines))
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
-    return ran.stdout.splitlines()
-
-
 def codes(document: Document, release: Release) -> frozenset[str]:
     plan = examine(document, Context(release, release, RULES, OWNERS))
     return frozenset({diagnostic.rule for diagnostic in plan.diagnostics} & SAID.keys())
@@ -96,7 +82,7 @@ def compared(judge: str, said: list[str], texts: list[str], kind: type[Document]
 
 def compared_lines(lines: list[list[str]], package: str, release: Release) -> Comparison:
     texts = [f"torchrun pretrain_gpt.py {shlex.join(line)}\n" for line in lines]
-    return compared("command lines", judged(lines, package), texts, ShellDocument, release)
+    return compared("command lines", printed(JUDGE, lines, package), texts, ShellDocument, release)
 
 
 def compared_calls(configurations: list[dict[str, Any]], package: str, release: Release) -> Comparison:

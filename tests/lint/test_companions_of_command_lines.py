@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import pytest
@@ -21,6 +17,7 @@ from tests.support.argument_judge import argument_judge
 from tests.support.comparisons import Comparison, Judged
 from tests.support.nightly import generated, nightly_only
 from tests.support.plans import examine
+from tests.support.release_judges import printed
 
 RULES = load()
 OWNERS = ecosystems.load()
@@ -102,15 +99,6 @@ def neighbours(graphs: list[str], count: int) -> list[list[str]]:
     return [f"{line} --train-iters 9".split() for line in lines]
 
 
-def judged(lines: list[list[str]], package: str) -> list[str]:
-    """What the arguments' validation says to command lines, empty where it accepts one."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
-    command = [sys.executable, "-c", JUDGE]
-    text = "\n".join(map(json.dumps, lines))
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
-    return ran.stdout.splitlines()
-
-
 def reported(line: list[str], release: Release) -> frozenset[str]:
     arguments: dict[str, list[str]] = {}
     for word in line:
@@ -124,7 +112,7 @@ def reported(line: list[str], release: Release) -> frozenset[str]:
 
 
 def compared(lines: list[list[str]], package: str, release: Release) -> Comparison:
-    said = judged(lines, package)
+    said = printed(JUDGE, lines, package)
     rows = [Judged(" ".join(one), text, reported(one, release)) for one, text in zip(lines, said, strict=True)]
     return Comparison(f"validate_args of {release}", rows, SAID)
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import product
 from typing import Any
@@ -19,6 +15,7 @@ from tests.lint.test_companions import fetched
 from tests.lint.test_companions_of_ecosystems import OWNERS, RULES
 from tests.support.nightly import nightly_only
 from tests.support.plans import examine
+from tests.support.release_judges import printed
 
 JUDGE = """
 import dataclasses, json, logging, sys, warnings
@@ -56,14 +53,6 @@ SINCE_0_18: list[tuple[dict[str, Any], dict[str, Any]]] = [
 ]
 
 
-def judged(copies: list[Any], package: str) -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
-    command = [sys.executable, "-c", JUDGE]
-    text = "\n".join(map(json.dumps, copies))
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
-    return ran.stdout.splitlines()
-
-
 def is_reported(made: dict[str, Any], changed: dict[str, Any], release: Release) -> bool:
     first, second = ("".join(f", {name}={value!r}" for name, value in one.items()) for one in (made, changed))
     text = (
@@ -76,7 +65,7 @@ def is_reported(made: dict[str, Any], changed: dict[str, Any], release: Release)
 
 
 def check(copies: list[Any], package: str, release: Release) -> None:
-    said = judged(copies, package)
+    said = printed(JUDGE, copies, package)
     assert set(map(bool, said)) == {True, False}
     differ = [(*one, text) for one, text in zip(copies, said, strict=True) if is_reported(*one, release) != bool(text)]
     assert differ == []

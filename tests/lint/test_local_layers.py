@@ -6,11 +6,7 @@ without attention or without an MLP. The recorder takes the place of the graph m
 
 from __future__ import annotations
 
-import json
-import os
 import shlex
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import combinations
 from typing import Any
@@ -29,6 +25,7 @@ from tests.support.comparisons import assert_judged
 from tests.support.nightly import nightly_only
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
+from tests.support.release_judges import printed
 
 RULES = load()
 OWNERS = ecosystems.load()
@@ -123,15 +120,6 @@ def structures(name: str) -> list[dict[str, Any]]:
     return [{"cuda_graph_impl": "local", name: modules} | model for modules in MODULES for model in MODELS]
 
 
-def judged(layers: list[tuple[str, dict[str, Any]]], package: str) -> list[str]:
-    """What is captured of layers: all, parts, nothing, or why there is none."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
-    text = "\n".join(map(json.dumps, layers))
-    command = [sys.executable, "-c", JUDGE]
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
-    return ran.stdout.splitlines()
-
-
 def reported(settings: dict[str, Any], release: Release) -> set[str]:
     text = yaml.safe_dump({"model": settings | {"hidden_size": 16}}, sort_keys=False)
     plan = examine(YamlDocument(text), Context(release, release, RULES, OWNERS))
@@ -141,7 +129,9 @@ def reported(settings: dict[str, Any], release: Release) -> set[str]:
 def differences(name: str, package: str, release: Release) -> list[str]:
     """Layers of which the model or the rules say something else than the release does; the refused are others'."""
     layers = [(kind, settings) for kind in KINDS for settings in structures(name)]
-    rows = [(*layer, said) for layer, said in zip(layers, judged(layers, package), strict=True) if said != "refused"]
+    rows = [
+        (*layer, said) for layer, said in zip(layers, printed(JUDGE, layers, package), strict=True) if said != "refused"
+    ]
     assert {said for *_, said in rows} == set(SAYS.values())
     result = []
     for kind, settings, said in rows:
@@ -172,7 +162,7 @@ def test_layers_that_transformer_engine_captures() -> None:
     if find_spec("megatron") is None or find_spec("megatron.core") is None:
         pytest.skip("the judge is the installed megatron-core")
     configurations = [one | {"cuda_graph_impl": "transformer_engine"} for one in structures("cuda_graph_modules")]
-    said = judged([("graphable", one) for one in configurations], "")
+    said = printed(JUDGE, [("graphable", one) for one in configurations], "")
     assert set(said) == {"all", "nothing", "refused"}
     for settings, captured in zip(configurations, said, strict=True):
         flags = shlex.join(["--cuda-graph-modules", *settings["cuda_graph_modules"]])

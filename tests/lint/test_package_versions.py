@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +18,7 @@ from click.testing import Result
 from tests.lint.test_companions import fetched
 from tests.support.files import write
 from tests.support.nightly import nightly_only
+from tests.support.release_judges import printed
 
 Command = Callable[..., Result]
 
@@ -146,15 +144,6 @@ def requested(modules: str) -> list[Requested]:
     ]
 
 
-def judged(rows: list[Requested], package: str) -> list[str]:
-    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": path, "NVTE_CPU_OFFLOAD_V1": "1"}
-    text = "\n".join(json.dumps(row) for row in rows)
-    command = [sys.executable, "-c", JUDGE]
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
-    return ran.stdout.splitlines()
-
-
 def reported(rows: list[Requested], cgmigrate: Command, release: str) -> list[bool]:
     """Whether CG440 is reported of each row, whose project pins its versions."""
     for number, row in enumerate(rows):
@@ -183,7 +172,7 @@ def test_what_0_19_refuses_with_the_pinned_versions_is_reported(
     if find_spec("megatron") is None or find_spec("megatron.training") is None:
         pytest.skip("the judge is the installed megatron-core")
     rows = requested("cuda_graph_modules")
-    compare(rows, judged(rows, ""), reported(rows, cgmigrate, "0.19"), capsys)
+    compare(rows, printed(JUDGE, rows, ""), reported(rows, cgmigrate, "0.19"), capsys)
 
 
 @nightly_only
@@ -192,4 +181,4 @@ def test_what_earlier_releases_refuse_with_the_pinned_versions_is_reported(
     project: Path, cgmigrate: Command, capsys: pytest.CaptureFixture[str], version: str, modules: str
 ) -> None:
     rows = requested(modules)
-    compare(rows, judged(rows, fetched(version)), reported(rows, cgmigrate, version[:4]), capsys)
+    compare(rows, printed(JUDGE, rows, fetched(version)), reported(rows, cgmigrate, version[:4]), capsys)

@@ -5,10 +5,6 @@ What they assert of their own arithmetic (checklist R8, R9, R10 and R13) is neve
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
@@ -22,6 +18,7 @@ from tests.lint.test_companions import fetched
 from tests.lint.test_companions_of_ecosystems import OWNERS, RULES
 from tests.support.nightly import nightly_only
 from tests.support.plans import examine
+from tests.support.release_judges import printed
 
 JUDGE = """
 import json, logging, sys, warnings
@@ -66,14 +63,6 @@ SIZES = list(
 """Requests, tokens, guessed tokens, ranks, graphs, requests with a prompt, the bound of 0.19 and its distribution."""
 
 
-def judged(package: str) -> list[str]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
-    text = "\n".join(map(json.dumps, SIZES))
-    command = [sys.executable, "-c", JUDGE]
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
-    return ran.stdout.splitlines()
-
-
 def is_reported(requests: int, tokens: int, guessed: int, release: Release) -> bool:
     flags = f"--inference-dynamic-batching-max-requests {requests} --inference-dynamic-batching-max-tokens {tokens}"
     text = f"torchrun gpt_dynamic_inference.py --cuda-graph-impl local {flags} --num-speculative-tokens {guessed}\n"
@@ -83,7 +72,7 @@ def is_reported(requests: int, tokens: int, guessed: int, release: Release) -> b
 
 def check(package: str, release: Release) -> None:
     reported = {size: is_reported(*size, release) for size in {one[:3] for one in SIZES}}
-    rows = list(zip(SIZES, judged(package), strict=True))
+    rows = list(zip(SIZES, printed(JUDGE, SIZES, package), strict=True))
     assert [(one, said) for one, said in rows if bool(said) is not reported[one[:3]]] == []
     texts = {said for _, said in rows if said}
     assert all("max_requests" in text for text in texts) and len(texts) > 1

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
-import subprocess
-import sys
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +26,7 @@ from tests.support.bridge_assertions import refuses
 from tests.support.comparisons import Comparison, Judged, assert_judged
 from tests.support.nightly import nightly_only
 from tests.support.plans import examine
+from tests.support.release_judges import printed
 
 WAITS = "cannot be captured"
 P2P = "pipeline_parallel/p2p_communication.py"
@@ -136,15 +134,6 @@ CAPTURED: list[list[str]] = [[], ["attn"], ["moe_router"], ["attn", "moe_router"
 IMPLEMENTATIONS = ["none", "local", "transformer_engine", "full_iteration"]
 
 
-def executed(program: str, rows: list[Any], package: str) -> list[str]:
-    """What a program of a release prints for each row."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))}
-    text = "\n".join(map(json.dumps, rows))
-    command = [sys.executable, "-c", program]
-    ran = subprocess.run(command, input=text, capture_output=True, text=True, env=environment, check=True)
-    return ran.stdout.splitlines()
-
-
 def codes(document: YamlDocument | ShellDocument, rule: str, release: Release) -> frozenset[str]:
     plan = examine(document, Context(release, release, RULES, OWNERS))
     return frozenset({diagnostic.rule for diagnostic in plan.diagnostics} & {rule})
@@ -186,7 +175,7 @@ def command_line(settings: dict[str, Any]) -> str:
 def compared_experts(package: str, name: str, implementations: list[str], release: Release) -> Comparison:
     configurations = models(name, implementations)
     rows = []
-    for one, said in zip(configurations, executed(DISPATCHERS, configurations, package), strict=True):
+    for one, said in zip(configurations, printed(DISPATCHERS, configurations, package), strict=True):
         is_captured = has_experts_in_it(one["cuda_graph_impl"], one.get(name, []))
         document = YamlDocument(yaml.safe_dump({"model": one | {"hidden_size": 64}}, sort_keys=False))
         if said != "refused":
@@ -245,7 +234,7 @@ def command_lines(graphs: list[str]) -> list[list[str]]:
 def compared_stages(graphs: list[str], path: Path, package: str, release: Release) -> Comparison:
     lines = command_lines(graphs)
     rows = []
-    for line, said in zip(lines, executed(COMMUNICATION, lines, package), strict=True):
+    for line, said in zip(lines, printed(COMMUNICATION, lines, package), strict=True):
         if not said.startswith("refused"):
             is_whole = "full_iteration" in line and "none" not in line
             text = WAITS if is_whole and waits_after_communication(path, *json.loads(said)) else ""

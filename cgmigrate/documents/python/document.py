@@ -333,21 +333,21 @@ class PythonDocument(TextDocument):
     def every_copier(self) -> Sequence[KeyCopier]:
         """Return all code that may copy keys, and the lists and classes that other code may use for it."""
         from cgmigrate.documents.python.key_copies import KeyCopier, copy_reader
-        from cgmigrate.documents.python.key_types import key_types_in
+        from cgmigrate.documents.python.key_types import filled_classes_in
 
         if not self._is_read:
             return ()
-        reader, filled = copy_reader(self._source), [one for one in key_types_in(self._source) if one.is_filled]
+        reader = copy_reader(self._source)
         lists = [KeyCopier((), "", "", lists=[one]) for one in reader.constants]
-        return [*reader.collected(), *lists, *(KeyCopier((), "", "", types=[one]) for one in filled)]
+        filled = [KeyCopier((), "", "", types=[one]) for one in filled_classes_in(self._source)]
+        return [*reader.collected(), *lists, *filled]
 
     @cached_property
     def key_types(self) -> Sequence[KeyType]:
         """The TypedDicts whose keys are settings."""
-        from cgmigrate.documents.python.key_types import key_types_in
+        from cgmigrate.documents.python.key_types import typed_dicts_in
 
-        types = key_types_in(self._source) if self._is_read else ()
-        return [one for one in types if not one.is_filled]
+        return typed_dicts_in(self._source) if self._is_read else ()
 
     def copy_keys(
         self, names: Mapping[int, Collection[str]], of_types: Collection[str], text: KeyCopyText

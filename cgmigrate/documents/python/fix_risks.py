@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 from cgmigrate.documents.python.calls import WRAPPERS
 from cgmigrate.documents.python.definitions import Definitions, module_of
@@ -34,7 +35,6 @@ class FixRisks:
         self._source, self._names = source, names
         self.definitions = Definitions(module_of(source.tree, names, names.path, source.text))
         self._checks = PossibleReleaseChecks(source.catalogue)
-        self._reads: list[tuple[int, ast.Attribute]] | None = None
 
     def of_place(self, place: Place) -> str:
         """Return why other code may see what this place sets, empty when none does."""
@@ -59,10 +59,6 @@ class FixRisks:
 
     def of_read(self, span: Span) -> str:
         """Return why other code may see the object whose setting is read in a span."""
-        if self._reads is None:
-            old = self._source.catalogue.deprecated
-            reads = [n for n in self._source.walk() if isinstance(n, ast.Attribute) and n.attr in old]
-            self._reads = sorted(((self._source.span(n).end, n) for n in reads), key=lambda read: read[0])
         at = bisect_left(self._reads, span.start, key=lambda read: read[0])
         if at == len(self._reads) or self._reads[at][0] > span.end:
             return ""
@@ -118,11 +114,16 @@ class FixRisks:
     def _seen_later(self, place: Place) -> str:
         """Return which line may read a setting that the object of a constructor keeps as it is written, or set it."""
         names = {item.field for item in place.items if self._is_read_as_written(item)}
+        if not names:
+            return ""
         own = {id(part) for item in place.items for value in item.values for part in walk(value)}
-        for name, node in self._named if names else ():
-            if name in names and id(node) not in own:
-                return f"line {getattr(node, 'lineno', 0)} may read or set `{name}` of the object"
-        return ""
+        first = min(filter(None, (self._first_named(name, own) for name in names)), default=None)
+        return f"line {first[1]} may read or set `{first[2]}` of the object" if first else ""
+
+    def _first_named(self, name: str, own: Collection[int]) -> tuple[int, int, str] | None:
+        """Return the position and the line of the first node that names a setting and is none of a place's own."""
+        named = self._named.get(name, ())
+        return next(((at, getattr(node, "lineno", 0), name) for at, node in named if id(node) not in own), None)
 
     def _is_read_as_written(self, item: Item) -> bool:
         """Whether the object of a constructor keeps what it gets: the capture model has the other settings."""
@@ -130,10 +131,22 @@ class FixRisks:
         return setting.deprecated and (not setting.captures or (setting.is_flag and item.value is not False))
 
     @cached_property
-    def _named(self) -> Sequence[tuple[str, ast.AST]]:
-        """The deprecated settings that code names as an attribute, in a pattern or as text, each with its node."""
-        names = ((name, node) for node in self._source.walk() for name in _names_in(node))
-        return [(name, node) for name, node in names if name in self._source.catalogue.deprecated]
+    def _named(self) -> Mapping[str, Sequence[tuple[int, ast.AST]]]:
+        """The nodes that name each deprecated setting as an attribute, in a pattern or as text, with their positions.
+
+        They are in the order of the text. A file may have many calls: each looks at the nodes of its own settings.
+        """
+        result: dict[str, list[tuple[int, ast.AST]]] = {}
+        for at, node in enumerate(self._source.walk()):
+            for name in self._source.catalogue.deprecated.intersection(_names_in(node)):
+                result.setdefault(name, []).append((at, node))
+        return result
+
+    @cached_property
+    def _reads(self) -> list[tuple[int, ast.Attribute]]:
+        """The attributes that name a deprecated setting, in the order of their ends, each with its end."""
+        nodes = (node for every in self._named.values() for _, node in every if isinstance(node, ast.Attribute))
+        return sorted(((self._source.span(node).end, node) for node in nodes), key=itemgetter(0))
 
     def _flags(self, node: ast.AST | None) -> str:
         """Check a list of flags: Megatron's program has to get it."""

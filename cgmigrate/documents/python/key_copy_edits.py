@@ -47,15 +47,13 @@ def type_edits(types: Sequence[KeyType], names: Collection[str], source: Source)
     """Yield the edits with which TypedDicts have further keys as well. Raises CannotEditError."""
     for key_type in types:
         new = [name for name in names if name not in key_type.names]
-        old = [field for field in key_type.fields if source.of(field.target) in source.catalogue.deprecated]
-        if old and new:
+        if new and key_type.deprecated(source):
             yield from _field_edits(key_type, new, source)
 
 
 def _field_edits(key_type: KeyType, names: Sequence[str], source: Source) -> Iterator[Edit]:
     text = source.text
-    old = [field for field in key_type.fields if source.of(field.target) in source.catalogue.deprecated]
-    spans = [source.span(field) for field in old]
+    spans = [source.span(field) for field in key_type.deprecated(source)]
     starts, ends = [line_start(text, span.start) for span in spans], [line_end(text, span.end) for span in spans]
     for start, span in zip(starts, spans, strict=True):
         if text[start : span.start].strip() or rest_of_line(text, span.end):

@@ -25,13 +25,6 @@ class KeyType:
 
     node: ast.ClassDef
     fields: tuple[ast.AnnAssign, ...]
-    is_filled: bool = False
-    """Whether a mapping may fill objects of the class; otherwise it is a TypedDict."""
-
-    @property
-    def name(self) -> str:
-        """The name of the class."""
-        return self.node.name
 
     @property
     def names(self) -> frozenset[str]:
@@ -45,9 +38,13 @@ class KeyType:
             if isinstance(one.target, ast.Name) and not _PLAIN_TYPES.issuperset(filter(None, names)):
                 yield one.target.id, one.lineno
 
+    def deprecated(self, source: Source) -> list[ast.AnnAssign]:
+        """Return the fields that are deprecated settings."""
+        return [field for field in self.fields if source.of(field.target) in source.catalogue.deprecated]
+
     def field_of(self, name: str, source: Source) -> str:
         """Return the annotation of a new key of a TypedDict as text."""
-        old = [field for field in self.fields if source.of(field.target) in source.catalogue.deprecated]
+        old = self.deprecated(source)
         assert isinstance(old[0].annotation, ast.Subscript)
         return f"{source.of(old[0].annotation.value)}[{_type_of(name, old, source)}]"
 
@@ -70,38 +67,50 @@ def _admits_new(field: ast.AnnAssign) -> bool:
     return is_none or bool(words & {"Optional", "Any", "object"})
 
 
-def key_types_in(source: Source) -> list[KeyType]:
-    """Return the TypedDicts and other classes of a file whose fields are captured settings.
+def typed_dicts_in(source: Source) -> list[KeyType]:
+    """Return the TypedDicts of a file with captured settings as keys; each of these keys is optional."""
+    return [one for one in _key_types(source) if _is_typed_dict(one) and all(map(_is_optional, one.fields))]
 
-    Each such field is optional, or it has a default that the code shows.
+
+def filled_classes_in(source: Source) -> list[KeyType]:
+    """Return the classes of a file that a mapping may fill: each captured setting has a default that the code shows.
+
+    They admit what the settings get beside the new ones.
     """
-    types = (_key_type(node, source) for node in source.walk() if isinstance(node, ast.ClassDef))
-    return [one for one in types if one is not None]
+    return [
+        one
+        for one in _key_types(source)
+        if _may_be_filled(one.node)
+        and all(default_of(field.value) is not None and _admits_new(field) for field in one.fields)
+        and not any(one.restricted())
+    ]
 
 
-def _key_type(node: ast.ClassDef, source: Source) -> KeyType | None:
-    fields = tuple(
-        statement
-        for statement in node.body
-        if isinstance(statement, ast.AnnAssign)
-        and isinstance(statement.target, ast.Name)
-        and statement.target.id in source.catalogue.captures
-    )
-    if not fields:
-        return None
-    if any(dotted(base).endswith("TypedDict") for base in node.bases):
-        optional = (dotted(getattr(field.annotation, "value", field)).endswith("NotRequired") for field in fields)
-        return KeyType(node, fields) if all(optional) else None
-    is_filled = _is_dataclass(node) or any(dotted(base).endswith("BaseModel") for base in node.bases)
-    if not is_filled or any(default_of(field.value) is None for field in fields):
-        return None
-    filled = KeyType(node, fields, is_filled=True)
-    return None if any(filled.restricted()) or not all(map(_admits_new, fields)) else filled
+def _key_types(source: Source) -> Iterator[KeyType]:
+    for node in source.walk():
+        if isinstance(node, ast.ClassDef) and (fields := tuple(_captured_fields(node, source))):
+            yield KeyType(node, fields)
 
 
-def _is_dataclass(node: ast.ClassDef) -> bool:
-    names = (dotted(getattr(one, "func", one)) for one in node.decorator_list)
-    return any(name in ("dataclass", "dataclasses.dataclass") for name in names) and not node.bases
+def _captured_fields(node: ast.ClassDef, source: Source) -> Iterator[ast.AnnAssign]:
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)) if name in source.catalogue.captures:
+                yield statement
+
+
+def _is_typed_dict(one: KeyType) -> bool:
+    return any(dotted(base).endswith("TypedDict") for base in one.node.bases)
+
+
+def _is_optional(field: ast.AnnAssign) -> bool:
+    return dotted(getattr(field.annotation, "value", field)).endswith("NotRequired")
+
+
+def _may_be_filled(node: ast.ClassDef) -> bool:
+    decorators = (dotted(getattr(one, "func", one)) for one in node.decorator_list)
+    is_dataclass = any(name in ("dataclass", "dataclasses.dataclass") for name in decorators)
+    return (is_dataclass and not node.bases) or any(dotted(base).endswith("BaseModel") for base in node.bases)
 
 
 def default_of(value: ast.expr | None) -> ast.expr | None:
