@@ -91,12 +91,13 @@ def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
 def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
     """Return the files of a project that contain one of the words, as they are named in it.
 
-    ``paths`` are patterns of the files to search; with them, those that git ignores are searched as well: a program
-    that is not committed can read a file that is. If git fails, the list is empty.
+    ``paths`` are patterns of the files to search; with them, those that git does not track, or ignores, are searched
+    as well: a program that is not committed can read a file that is. If git fails, the list is empty.
     """
     if checkout_of(top) is None:
         return _searched(top, [""], words, paths)
-    listed = run_git(top, "grep", "--untracked", "-lzF", *_patterns(words), "--", *paths)
+    untracked = ["--untracked"] if paths else []
+    listed = run_git(top, "grep", *untracked, "-lzF", *_patterns(words), "--", *paths)
     found = [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
     return [*found, *(_searched(top, _ignored(top), words, paths) if paths else ())]
 

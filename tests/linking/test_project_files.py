@@ -100,3 +100,13 @@ def test_the_root_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert project_of(str(inner)) == str(inner)
     (tmp_path / "a/.git").mkdir()
     assert project_of(str(inner)) == str(tmp_path / "a")
+
+
+def test_a_baseline_reads_no_key(tmp_path: Path, monkeypatch, cgmigrate) -> None:
+    monkeypatch.chdir(tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    write(tmp_path / "conf/model.yaml", MODEL)
+    cgmigrate("check", "--write-baseline", "--baseline", "known.json", ".")
+    subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
+    assert "model.enable_cuda_graph" in (tmp_path / "known.json").read_text()
+    assert not is_withheld(tmp_path, cgmigrate, ".")
