@@ -1,4 +1,4 @@
-"""Git checkouts: their root, and the tracked files that contain certain words."""
+"""Projects and git checkouts: their root, and the files that contain certain words."""
 
 from __future__ import annotations
 
@@ -71,35 +71,32 @@ def project_of(folder: str) -> str:
 
 
 def tracked_yaml(folders: Iterable[str], words: Iterable[str]) -> list[str]:
-    """Return the YAML files, of the projects around these folders, that contain one of the words.
-
-    Paths are as those of `Discovery`. If git fails, the list is empty.
-    """
-    words = list(words)
-    tops = sorted({project_of(os.path.realpath(folder)) for folder in folders})
-    return [_openable(top, name) for top in tops for name in names_any(top, words, "*.yaml", "*.yml")]
+    """Return the YAML files, of the projects around these folders, that contain one of the words."""
+    tops, words = sorted({project_of(os.path.realpath(folder)) for folder in folders}), list(words)
+    return [path for top in tops for path in tracked_files(top, words, "*.yaml", "*.yml")]
 
 
 def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
-    """Return the files of a project that contain one of the words; ``paths`` are patterns of their names.
-
-    Words, not regular expressions: git takes ten times as long for those.
-    """
-    return [_openable(top, name) for name in names_any(top, words, *paths)]
-
-
-def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
-    """Return the files of a project that contain one of the words, as they are named in it.
+    """Return the files of a project that contain one of the words, with paths as those of `Discovery`.
 
     ``paths`` are patterns of the files to search; with them, those that git does not track, or ignores, are searched
-    as well: a program that is not committed can read a file that is. If git fails, the list is empty.
+    as well: a program that is not committed can read a file that is. If git fails, the list is empty. Words, not
+    regular expressions: git takes ten times as long for those.
     """
+    words = list(words)
     if checkout_of(top) is None:
-        return _searched(top, [""], words, paths)
-    untracked = ["--untracked"] if paths else []
-    listed = run_git(top, "grep", *untracked, "-lzF", *_patterns(words), "--", *paths)
-    found = [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
-    return [*found, *(_searched(top, _ignored(top), words, paths) if paths else ())]
+        names = _searched(top, [""], words, paths)
+    else:
+        names = _grep(top, words, paths, untracked=bool(paths))
+        names += _searched(top, _ignored(top), words, paths) if paths else []
+    return [shown_path(os.path.join(top, name)) for name in names]
+
+
+def _grep(top: str, words: Iterable[str], paths: Sequence[str], *, untracked: bool) -> list[str]:
+    """Return the names of the files that git finds with one of the words; if git fails, the list is empty."""
+    patterns = [part for word in _needed(words) for part in ("-e", word)]
+    listed = run_git(top, "grep", *(["--untracked"] if untracked else []), "-lzF", *patterns, "--", *paths)
+    return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
 def _searched(top: str, names: Sequence[str], words: Iterable[str], patterns: Sequence[str]) -> list[str]:
@@ -176,20 +173,10 @@ def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
 
     ``paths`` are patterns of their names. If git fails, the list is empty.
     """
-    listed = run_git(top, "grep", "--untracked", "-lzF", *_patterns(words), "--", *paths)
-    return [os.path.join(top, os.fsdecode(name)) for name in listed[0].split(b"\0") if name] if listed else []
-
-
-def _patterns(words: Iterable[str]) -> list[str]:
-    """Return the options of git for some words."""
-    return [part for word in _needed(words) for part in ("-e", word)]
+    return [os.path.join(top, name) for name in _grep(top, words, paths, untracked=True)]
 
 
 def _needed(words: Iterable[str]) -> list[str]:
     """Return words without those that contain another one: a search takes time for each."""
     every = sorted(dict.fromkeys(words), key=len)
     return [word for at, word in enumerate(every) if not any(shorter in word for shorter in every[:at])]
-
-
-def _openable(top: str, name: str) -> str:
-    return shown_path(os.path.join(top, name))
