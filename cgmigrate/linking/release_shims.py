@@ -57,11 +57,20 @@ def _shims(source: Source, names: frozenset[str]) -> Iterator[int]:
             case ast.Try(body=body):
                 is_shim = _names_one(names, body) and bool(caught_for_releases(node, source.catalogue))
             case ast.If(test=test) | ast.IfExp(test=test):
-                is_shim = bool(release_check_in(test, source.catalogue)) and _names_one(names, [node])
+                checks = release_check_in(test, source.catalogue) and not _is_in_all(test, source.catalogue, names)
+                is_shim = bool(checks) and _names_one(names, [node])
             case _:
                 continue
         if is_shim:
             yield node.lineno
+
+
+def _is_in_all(test: ast.expr, catalogue: Catalogue, names: frozenset[str]) -> bool:
+    """Return whether a test is for a setting that the last release of the old names has, too: `cuda_graph_impl`."""
+    match test:
+        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str() as name)]):
+            return name in catalogue.captures - catalogue.deprecated - names
+    return False
 
 
 def _names_one(names: frozenset[str], nodes: Iterable[ast.AST]) -> bool:

@@ -24,6 +24,8 @@ _MOST_BYTES = 1024 * 1024
 _AROUND = 200
 """Characters before and behind a name that are read."""
 
+_BASELINE = re.compile(r"\{\s*\"diagnostics\": \{")
+"""Begins a baseline of cgmigrate, which has the places of settings."""
 _COMMENT = re.compile(r"(^|[ \t])(#|//)")
 _TEMPLATE = re.compile(r"(\$\{|\{\{)[^{}]*$")
 _TOOL = re.compile(r"\b(yq|jq|sed|awk|perl|grep|rg)\b")
@@ -69,7 +71,7 @@ def _reads(path: str, suffix: str, catalogue: Catalogue) -> Iterator[tuple[str, 
         text = read_bytes(path, _MOST_BYTES).decode("utf-8")
     except (OSError, ValueError):
         return
-    for match in _names(catalogue).finditer(text):
+    for match in () if _BASELINE.match(text) else _names(catalogue).finditer(text):
         before, after = text[max(0, match.start() - _AROUND) : match.start()], text[match.end() :][:_AROUND]
         if what := _what(_Mention(before, after, suffix, catalogue)):
             yield match.group(), KeyReader(f"{path}:{text.count(chr(10), 0, match.start()) + 1}", what=what), None

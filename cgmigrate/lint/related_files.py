@@ -51,7 +51,7 @@ class RelatedFiles:
     """Returns the settings that a file may have."""
     _codes: dict[tuple[str | None, Catalogue], ProjectCode] = field(default_factory=dict)
     _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
-    _projects: dict[str, str | None] = field(default_factory=dict)
+    _projects: dict[str, str] = field(default_factory=dict)
     """By folder."""
     _shims: dict[str | None, str] = field(default_factory=dict)
     _merged: MergedFiles | None = None
@@ -280,17 +280,17 @@ class RelatedFiles:
         of_checkout = files_with(top, words, *(f"*{suffix}" for suffix in suffixes)) if top else []
         return sorted(set(map(os.path.realpath, (*own, *of_checkout))))
 
-    def _project_of(self, path: str) -> str | None:
-        """Return the folder of the project around a file, None if nothing shows it."""
+    def _project_of(self, path: str) -> str:
+        """Return the folder of the project around a file."""
         from pathlib import Path
 
-        from cgmigrate.project.checkout import checkout_of
+        from cgmigrate.project.checkout import project_of
         from cgmigrate.project.pins.search import pinned_folder
 
         folder = os.path.realpath(os.path.dirname(path))
         if folder not in self._projects:
             pinned = pinned_folder(Path(folder))
-            self._projects[folder] = str(pinned) if pinned else checkout_of(folder)
+            self._projects[folder] = str(pinned) if pinned else project_of(folder)
         return self._projects[folder]
 
     def _python_below(self, top: str | None) -> list[tuple[str, bytes]]:

@@ -30,9 +30,9 @@ LARGER = dataclasses.replace(LARGE, gpus=64, cuda_graph_scope=[])
 """
 
 
-@pytest.mark.parametrize("is_here", [True, False])
-def test_one_diagnostic_concerns_all_keywords(project: Path, cgmigrate, is_here: bool) -> None:
-    if is_here:
+@pytest.mark.parametrize("is_in_file", [True, False])
+def test_one_diagnostic_concerns_all_keywords(project: Path, cgmigrate, is_in_file: bool) -> None:
+    if is_in_file:
         write(project / "uses.py", USES.format(imports=CONFIG.replace("from dataclasses import dataclass\n", "")))
         text = (project / "uses.py").read_text().replace("import replace", "import dataclass, replace")
         write(project / "uses.py", text)
@@ -42,7 +42,7 @@ def test_one_diagnostic_concerns_all_keywords(project: Path, cgmigrate, is_here:
     output = cgmigrate("check", ".").stdout
     assert output.count("warning[") == 1
     assert (
-        "CG605" if is_here else "`cuda_graph_scope` is a field of `WorkloadBaseConfig` (utils/config.py:5)"
+        "CG605" if is_in_file else "`cuda_graph_scope` is a field of `WorkloadBaseConfig` (utils/config.py:5)"
     ) in output
     assert "rename" in output
     assert "write `cuda_graph_modules" not in output

@@ -133,7 +133,11 @@ def requirements_in(path: Path, kind: PinFormat, package: Package, problems: lis
 def _combined(path: Path, requirements: list[Requirement], report: PinReport) -> Pin | None:
     """Return what all requirements of a file admit together, or the first one if they disagree."""
     read = [(each, admitted(each.ranges or ())) for each in requirements]
-    usable = [(_with_names(each, one), one.releases) for each, one in read if _is_usable(path, each, one, report)]
+    usable = [
+        (each._replace(text=f"{each.text}{_HAS}{max(one.releases)}") if one.early else each, one.releases)
+        for each, one in read
+        if _is_usable(path, each, one, report)
+    ]
     if not usable:
         return None
     first, common = usable[0]
@@ -149,11 +153,6 @@ def _combined(path: Path, requirements: list[Requirement], report: PinReport) ->
     # No single requirement admits exactly these releases, so the pin names all of them.
     together = " and ".join(dict.fromkeys(requirement.text for requirement, _ in usable))
     return _pin(path, first.line, together, common)
-
-
-def _with_names(requirement: Requirement, one: Admitted) -> Requirement:
-    """Return a requirement; of a pre-release, its text has the release whose settings it has."""
-    return requirement._replace(text=f"{requirement.text}{_HAS}{max(one.releases)}") if one.early else requirement
 
 
 def _is_usable(path: Path, requirement: Requirement, one: Admitted, report: PinReport) -> bool:
