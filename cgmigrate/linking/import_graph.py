@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from cgmigrate.text.files import read_bytes
 
@@ -111,3 +111,35 @@ class ImportGraph:
                         waiting.append(one)
             self._loaded[path] = frozenset(seen)
         return self._loaded[path]
+
+
+_ROOTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+"""Files of which each project has one in its root."""
+
+
+def is_around(place: str, path: str) -> bool:
+    """Return whether a file is in a folder around that of another one, or in the same."""
+    folder = os.path.dirname(os.path.realpath(place))
+    return os.path.realpath(path).startswith(os.path.join(folder, ""))
+
+
+def is_of_project(place: str, path: str, top: str) -> bool:
+    """Return whether a file belongs to the project of another one, which may be a part of a checkout."""
+    return is_around(os.path.join(_project_of(os.path.dirname(path), top), "any"), place)
+
+
+@lru_cache(maxsize=4096)
+def _project_of(folder: str, top: str) -> str:
+    """Return the nearest folder around a folder, in a checkout, that has the packaging or the pins of a project."""
+    above = os.path.dirname(folder)
+    if folder == top or above == folder or any(os.path.exists(os.path.join(folder, one)) for one in _ROOTS):
+        return folder
+    return _project_of(above, top)
+
+
+def names_file(text: str, path: str, top: str) -> bool:
+    """Return whether a text has the name of a file, or the path of its folder from the root of the checkout."""
+    folder = os.path.relpath(os.path.dirname(os.path.realpath(path)), os.path.realpath(top))
+    if os.path.basename(path) in text:
+        return True
+    return folder != "." and re.search(rf"(?<![\w.-]){re.escape(folder)}(?![\w-])", text) is not None

@@ -18,16 +18,17 @@ from functools import cached_property, lru_cache
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.entry_filters import filters_in
-from cgmigrate.linking.import_graph import ImportGraph
+from cgmigrate.linking.import_graph import ImportGraph, is_around, is_of_project, names_file
+from cgmigrate.linking.python.modules import is_test
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.files import read_bytes
 
 _MOST_BYTES = 1024 * 1024
-_PAST = (".patch", ".diff", ".log", ".orig")
+_PAST = (".patch", ".diff", ".log", ".orig", ".sarif")
 _YAML = (".yaml", ".yml")
-_PAGES = (".md", ".rst", ".mdx", ".txt", ".adoc", ".html", ".htm", ".tex")
+_PAGES = (".md", ".rst", ".mdx", ".txt", ".adoc", ".html", ".htm", ".svg", ".tex")
 _OVERLAYS = (".toml", ".ini", ".cfg", ".conf", ".env", ".properties", ".csv", ".tsv", ".json", ".jsonl", ".json5")
 _PROGRAMS = ("args", "argv", "options", "opts", "namespace")
 """What objects with the flags of a program are called: they are none that a constructor makes."""
@@ -99,16 +100,30 @@ class OpenPlaces:
         for name in names:
             for place in self._by_name.get(name, ()):
                 is_read = not place.of_python or place.text != name
-                if place.is_data and not self._is_loaded(place.path):
+                if os.path.realpath(place.path) == os.path.realpath(path) or not is_read:
                     continue
-                if is_read and os.path.realpath(place.path) != os.path.realpath(path):
+                if self._is_merged_over(place.path, path) if place.is_data else self._reaches(place.path, path):
                     return place
         return None
 
-    def _is_loaded(self, path: str) -> bool:
-        """Return whether code of the checkout names a file of data, which may be merged over another one."""
-        name = os.path.basename(path)
-        return any(name in text for text in self._graph.texts.values())
+    def _is_merged_over(self, data: str, path: str) -> bool:
+        """Return whether a file of data may be merged over a mapping: code of the checkout names it.
+
+        It is in a folder around that of the mapping, or such code names the mapping's file or folder as well.
+        """
+        name = os.path.basename(data)
+        loaders = [file for file, text in self._graph.texts.items() if name in text and not is_test(file)]
+        return any(is_around(data, path) or self._names(one, path) for one in loaders)
+
+    def _reaches(self, place: str, path: str) -> bool:
+        """Return whether a file can meet a mapping: it is of its project and no test, or it names it or its folder."""
+        is_near = is_around(place, path) if is_test(place) else is_of_project(place, path, self.top)
+        return is_near or self._names(place, path)
+
+    def _names(self, place: str, path: str) -> bool:
+        if (text := self._graph.texts.get(os.path.realpath(place))) is None:
+            text = read_bytes(place, _MOST_BYTES).decode("utf-8", "replace")
+        return names_file(text, path, self.top)
 
     def filtering(self, path: str, *, of_object: bool) -> Place | None:
         """Return code that treats settings by their values or spells flags from keys, whatever they are called.
@@ -142,13 +157,16 @@ class OpenPlaces:
         here = os.path.realpath(path)
         for name in names:
             for one in self._falses.get(name, ()):
-                if (os.path.realpath(one.path), one.line) != (here, line) and self._merges:
-                    return one
+                is_other = (os.path.realpath(one.path), one.line) != (here, line)
+                if is_other and is_of_project(one.path, path, self.top):
+                    return one if any(self._reaches(code, path) for code in self._merging) else None
         return None
 
     @cached_property
-    def _merges(self) -> bool:
-        return any(_LOADS.search(text) and _MERGES.search(text) for text in self._graph.texts.values())
+    def _merging(self) -> list[str]:
+        """The files with code that merges mappings of YAML files."""
+        texts = self._graph.texts.items()
+        return [path for path, text in texts if _LOADS.search(text) and _MERGES.search(text)]
 
     @cached_property
     def _may_filter(self) -> list[str]:
@@ -283,7 +301,12 @@ def _in_notebook(place: Place, before: str, _after: str) -> Place | None:
 
 
 def _in_page(place: Place, before: str, after: str) -> Place | None:
-    """Return the place of a name in a page: a template, a doctest, an override; None for prose and examples."""
+    """Return the place of a name in a page: a template, a doctest, an override; None for prose and examples.
+
+    A page among tests is what these expect as output.
+    """
+    if is_test(place.path):
+        return None
     if _TEMPLATE.search(before) or _DOCTEST.match(before):
         return place
     return replace(place, is_overlay=True) if _OVERRIDES.search(before) and _VALUE.match(after) else None
