@@ -28,6 +28,7 @@ from cgmigrate.text.files import read_bytes
 _MOST_BYTES = 1024 * 1024
 _PAST = (".patch", ".diff", ".log", ".orig", ".sarif")
 _YAML = (".yaml", ".yml")
+_CODE = (".py", ".pyi")
 _PAGES = (".md", ".rst", ".mdx", ".txt", ".adoc", ".html", ".htm", ".svg", ".tex")
 _OVERLAYS = (".toml", ".ini", ".cfg", ".conf", ".env", ".properties", ".csv", ".tsv", ".json", ".jsonl", ".json5")
 _PROGRAMS = ("args", "argv", "options", "opts", "namespace")
@@ -76,6 +77,8 @@ class OpenPlaces:
     top: str
     catalogue: Catalogue
     _graph: ImportGraph = field(init=False)
+    _known: dict[str, dict[str, list[Place]]] = field(default_factory=dict)
+    """The places in a file, by names."""
     _filters: dict[str, list[Place]] = field(default_factory=dict)
     """Loops over entries that look at them, by file."""
 
@@ -87,24 +90,32 @@ class OpenPlaces:
 
         ``followed`` says that the code of the checkout is accounted for: a proof followed it.
         """
-        for name in names:
-            for place in self._by_name.get(name, ()):
-                if place.is_overlay or not place.is_for_objects or (followed and place.of_python):
-                    continue
-                if not place.of_python or self._graph.may_meet(path, place.path):
-                    return place
+        for place in self._places_of(names, lambda other: self._may_meet(path, other)):
+            if place.is_overlay or not place.is_for_objects or (followed and place.of_python):
+                continue
+            return place
         return None
 
     def meeting_mapping(self, path: str, names: Collection[str]) -> Place | None:
         """Return the first place, in other files than Python, that can meet the keys of a mapping in a file."""
-        for name in names:
-            for place in self._by_name.get(name, ()):
-                is_read = not place.of_python or place.text != name
-                if os.path.realpath(place.path) == os.path.realpath(path) or not is_read:
-                    continue
-                if self._is_merged_over(place.path, path) if place.is_data else self._reaches(place.path, path):
-                    return place
+        here = os.path.realpath(path)
+        for place in self._places_of(names, lambda other: os.path.realpath(other) != here, parts_only=True):
+            if self._is_merged_over(place.path, path) if place.is_data else self._reaches(place.path, path):
+                return place
         return None
+
+    def _may_meet(self, path: str, other: str) -> bool:
+        return not other.endswith(_CODE) or is_part_of_megatron(other) or self._graph.may_meet(path, other)
+
+    def _places_of(
+        self, names: Collection[str], is_near: Callable[[str], bool], *, parts_only: bool = False
+    ) -> Iterator[Place]:
+        """Yield the places of some names in the files that are near. Of names as a whole in Python others may know."""
+        for name in names:
+            for path, words in self._mentions.get(name, {}).items():
+                in_part = parts_only and path.endswith(_CODE)
+                if (words != {name} or not in_part) and is_near(path):
+                    yield from (one for one in self._in_file(path).get(name, ()) if not in_part or one.text != name)
 
     def _is_merged_over(self, data: str, path: str) -> bool:
         """Return whether a file of data may be merged over a mapping: code of the checkout names it.
@@ -121,9 +132,7 @@ class OpenPlaces:
         return is_near or self._names(place, path)
 
     def _names(self, place: str, path: str) -> bool:
-        if (text := self._graph.texts.get(os.path.realpath(place))) is None:
-            text = read_bytes(place, _MOST_BYTES).decode("utf-8", "replace")
-        return names_file(text, path, self.top)
+        return names_file(self._text_of(place), path, self.top)
 
     def filtering(self, path: str, *, of_object: bool) -> Place | None:
         """Return code that treats settings by their values or spells flags from keys, whatever they are called.
@@ -202,24 +211,36 @@ class OpenPlaces:
         return result
 
     @cached_property
-    def _by_name(self) -> dict[str, list[Place]]:
+    def _mentions(self) -> dict[str, dict[str, set[str]]]:
+        """Name → the files with the name or a part of it → how they spell it. Only files that are near are parsed."""
         from cgmigrate.project.checkout import files_with
 
-        result: dict[str, list[Place]] = {}
+        result: dict[str, dict[str, set[str]]] = {}
+        pattern = _pattern(self.catalogue)
         for path in sorted(files_with(self.top, _words(self.catalogue))):
-            if path.lower().endswith(_PAST):
-                continue
-            try:
-                text = read_bytes(path, _MOST_BYTES).decode("utf-8")
-            except (OSError, ValueError):
-                continue
-            for name, place in self._lacking(path, text):
-                result.setdefault(name, []).append(place)
-            if is_part_of_megatron(os.path.abspath(path)):
-                continue
-            for name, place in self._places_in(path, text):
-                result.setdefault(name, []).append(place)
+            if not path.lower().endswith(_PAST):
+                for word in set(pattern.findall(self._text_of(path))):
+                    for name in _names_of(word, self.catalogue):
+                        result.setdefault(name, {}).setdefault(path, set()).add(word)
         return result
+
+    def _text_of(self, path: str) -> str:
+        """Return the text of a file, empty for one that is none."""
+        if (text := self._graph.texts.get(os.path.realpath(path))) is not None:
+            return text
+        try:
+            return read_bytes(path, _MOST_BYTES).decode("utf-8")
+        except (OSError, ValueError):
+            return ""
+
+    def _in_file(self, path: str) -> dict[str, list[Place]]:
+        """Return the places in a file by the names of the settings."""
+        if path not in self._known:
+            text, found = self._text_of(path), self._known.setdefault(path, {})
+            places = self._lacking if is_part_of_megatron(os.path.abspath(path)) else self._places_in
+            for name, place in places(path, text):
+                found.setdefault(name, []).append(place)
+        return self._known[path]
 
     def _lacking(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
         """Yield the fields of megatron-core's class, in a copy of the checkout, that has no newer ones beside them."""
@@ -230,7 +251,7 @@ class OpenPlaces:
                     yield name, Place(path, text.count("\n", 0, at) + 1, name)
 
     def _places_in(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
-        if path.endswith((".py", ".pyi")):
+        if path.endswith(_CODE):
             yield from _in_python(path, text, self.catalogue)
             return
         for match in _pattern(self.catalogue).finditer(text):
