@@ -29,6 +29,8 @@ _MOST_BYTES = 1024 * 1024
 _PAST = (".patch", ".diff", ".log", ".orig", ".sarif")
 _YAML = (".yaml", ".yml")
 _CODE = (".py", ".pyi")
+_CLASS = "transformer_config.py"
+"""The file of megatron-core that has the settings, of which a checkout may have a copy."""
 _PAGES = (".md", ".rst", ".mdx", ".txt", ".adoc", ".html", ".htm", ".svg", ".tex")
 _OVERLAYS = (".toml", ".ini", ".cfg", ".conf", ".env", ".properties", ".csv", ".tsv", ".json", ".jsonl", ".json5")
 _PROGRAMS = ("args", "argv", "options", "opts", "namespace")
@@ -105,7 +107,8 @@ class OpenPlaces:
         return None
 
     def _may_meet(self, path: str, other: str) -> bool:
-        return not other.endswith(_CODE) or is_part_of_megatron(other) or self._graph.may_meet(path, other)
+        is_any = not other.endswith(_CODE) or os.path.basename(other) == _CLASS
+        return is_any or self._graph.may_meet(path, other)
 
     def _places_of(
         self, names: Collection[str], is_near: Callable[[str], bool], *, parts_only: bool = False
@@ -237,14 +240,14 @@ class OpenPlaces:
         """Return the places in a file by the names of the settings."""
         if path not in self._known:
             text, found = self._text_of(path), self._known.setdefault(path, {})
-            places = self._lacking if is_part_of_megatron(os.path.abspath(path)) else self._places_in
-            for name, place in places(path, text):
+            places = () if is_part_of_megatron(os.path.abspath(path)) else self._places_in(path, text)
+            for name, place in (*self._lacking(path, text), *places):
                 found.setdefault(name, []).append(place)
         return self._known[path]
 
     def _lacking(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
         """Yield the fields of megatron-core's class, in a copy of the checkout, that has no newer ones beside them."""
-        if os.path.basename(path) == "transformer_config.py":
+        if os.path.basename(path) == _CLASS:
             for name in sorted(self.catalogue.deprecated):
                 newer = self.catalogue[name].replaced_by
                 if newer and (at := text.find(name)) >= 0 and not any(one in text for one in newer):
