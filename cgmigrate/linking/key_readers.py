@@ -146,8 +146,6 @@ class ProjectCode:
         return self._trees.pop(path, None)
 
     def _code(self) -> Iterator[KeyCode]:
-        from cgmigrate.linking.text_readers import text_readers
-
         kept = 0
         for path in self._paths():
             code = read_code(path, self.texts.get(path), self.catalogue)
@@ -156,8 +154,6 @@ class ProjectCode:
                 kept += len(self.texts[path])
             respelled = code.in_capitals if code.in_capitals and self._makes_capitals else ()
             yield replace(code, reads=[*code.reads, *respelled], tree=None)
-        if self.top:
-            yield from text_readers(self.top, self.catalogue)
 
     @cached_property
     def _makes_capitals(self) -> bool:

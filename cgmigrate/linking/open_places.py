@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.unread import code_in_notebook
 from cgmigrate.linking.entry_filters import filters_in
 from cgmigrate.linking.import_graph import ImportGraph, is_around, is_of_project, names_file
 from cgmigrate.linking.python.modules import is_test
@@ -26,6 +27,8 @@ from cgmigrate.project.paths import shown_path
 from cgmigrate.text.files import read_bytes
 
 _MOST_BYTES = 1024 * 1024
+_AFTER = 200
+"""Characters behind a name that are read."""
 _PAST = (".patch", ".diff", ".log", ".orig", ".sarif")
 _YAML = (".yaml", ".yml")
 _CODE = (".py", ".pyi")
@@ -44,6 +47,9 @@ _IS_KEY = re.compile(r"[\"']?\s*[=:]")
 _OVERRIDES = re.compile(r"(^|\s)[\w.+]*\.$")
 _VALUE = re.compile(r"=[^=\s]")
 _KEY = re.compile(r"^\s*(-\s+)?[\"']?([\w-]+\.)*$")
+_BEFORE_ELEMENT = re.compile(r"(^\s*(-\s+)?|[\[,:({=]\s*)\\?[\"']?(\w+\.)*$")
+_AFTER_ELEMENT = re.compile(r"\\?[\"']?[ \t]*([\],)};#\n]|$)")
+_SCHEMA = re.compile(r"[\"']?:(\s*\{(?!\{)|[ \t]*(#.*)?\n[ ]+(type|enum|anyOf|oneOf|items|description|default)[\"']?:)")
 _TOOL = re.compile(r"\b(yq|jq|sed|awk|gawk|perl|[ef]?grep|rg|cut|tr|python3?)\b")
 _LOADS = re.compile(r"safe_load|yaml\.load|full_load|OmegaConf\.load")
 _MERGES = re.compile(r"\.update\(|\bmerge\w*\(|\{\*\*|\]\s*\|\s*\w|\|=")
@@ -257,7 +263,10 @@ class OpenPlaces:
         if path.endswith(_CODE):
             yield from _in_python(path, text, self.catalogue)
             return
+        cells = code_in_notebook(text) if path.endswith(".ipynb") else None
         for match in _pattern(self.catalogue).finditer(text):
+            if cells is not None and not any(one.start <= match.start() < one.end for one in cells):
+                continue
             found = _in_text(path, text, match)
             if found is not None:
                 for name in _names_of(match.group(), self.catalogue):
@@ -293,7 +302,7 @@ def _names_of(text: str, catalogue: Catalogue) -> frozenset[str]:
 def _pattern(catalogue: Catalogue) -> re.Pattern[str]:
     """Return the pattern of an identifier that is a name or a part of one."""
     every = "|".join(sorted(_parts(catalogue), key=len, reverse=True))
-    return re.compile(rf"(?<![A-Za-z0-9_])({every})(?![A-Za-z0-9_])")
+    return re.compile(rf"(?:(?<![A-Za-z0-9_])|(?<=\\n))({every})(?![A-Za-z0-9_])")
 
 
 @lru_cache(maxsize=8)
@@ -307,21 +316,28 @@ def _words(catalogue: Catalogue) -> tuple[str, ...]:
 def _in_text(path: str, text: str, match: re.Match[str]) -> Place | None:
     """Return the place of a name in a file other than Python; None if it is accounted for."""
     start, end = match.span()
-    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    before, after = text[first:start], text[end : last if last >= 0 else len(text)]
+    before, after = text[text.rfind("\n", 0, start) + 1 : start], text[end:][:_AFTER]
     place = Place(path, text.count("\n", 0, start) + 1, match.group())
     in_form = next((form for suffixes, form in _FORMS.items() if path.lower().endswith(suffixes)), _in_other)
-    if in_form is not _in_notebook and _COMMENT.search(before):
+    if in_form is not _in_overlay and _COMMENT.search(before):
         return None
     return in_form(place, before, after)
 
 
-def _in_overlay(place: Place, _before: str, after: str) -> Place | None:
-    return replace(place, is_overlay=True, is_data=True, is_for_objects=False) if _IS_KEY.match(after) else None
+def _in_overlay(place: Place, before: str, after: str) -> Place | None:
+    if _is_element(before, after) or _SCHEMA.match(after):
+        return _listed(place)
+    return replace(_listed(place), is_data=True) if _IS_KEY.match(after) else None
 
 
-def _in_notebook(place: Place, before: str, _after: str) -> Place | None:
-    return place if before.rstrip("\"'").endswith((".", "[\\", "[")) else None
+def _listed(place: Place) -> Place:
+    """Return the place of a name in a list or a schema of keys, which only a mapping can meet."""
+    return replace(place, is_overlay=True, is_for_objects=False)
+
+
+def _is_element(before: str, after: str) -> bool:
+    """Return whether a name is an element of a list, a value, or a line of its own."""
+    return _BEFORE_ELEMENT.search(before) is not None and _AFTER_ELEMENT.match(after) is not None
 
 
 def _in_page(place: Place, before: str, after: str) -> Place | None:
@@ -333,13 +349,20 @@ def _in_page(place: Place, before: str, after: str) -> Place | None:
         return None
     if _TEMPLATE.search(before) or _DOCTEST.match(before):
         return place
-    return replace(place, is_overlay=True) if _OVERRIDES.search(before) and _VALUE.match(after) else None
+    if _OVERRIDES.search(before) and _VALUE.match(after):
+        return replace(place, is_overlay=True)
+    return _listed(place) if place.path.endswith(".txt") and _is_element(before, after) else None
 
 
-def _in_yaml(place: Place, before: str, _after: str) -> Place | None:
-    """Return the place of a name in a template or a command of a YAML file; its keys are what the document lists."""
+def _in_yaml(place: Place, before: str, after: str) -> Place | None:
+    """Return the place of a name in a template, a command or a list of a YAML file, or the key of a schema.
+
+    Its other keys are what the document lists.
+    """
     if _TEMPLATE.search(before):
         return place
+    if _is_element(before, after) or (_KEY.match(before) and _SCHEMA.match(after)):
+        return _listed(place)
     return None if _KEY.match(before) or not _TOOL.search(before) else place
 
 
@@ -347,12 +370,11 @@ def _in_other(place: Place, before: str, after: str) -> Place | None:
     """Return the place of a name in a script or a program: no flag, which is about a command line."""
     if before.endswith("--"):
         return None
-    return replace(place, is_overlay=before.endswith(".") and _IS_KEY.match(after) is not None)
+    return replace(place, is_overlay=before.endswith(".") and _VALUE.match(after) is not None)
 
 
 _FORMS: Mapping[tuple[str, ...], Callable[[Place, str, str], Place | None]] = {
     _OVERLAYS: _in_overlay,
-    (".ipynb",): _in_notebook,
     _PAGES: _in_page,
     _YAML: _in_yaml,
 }

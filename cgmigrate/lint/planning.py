@@ -353,17 +353,15 @@ class Planner:
 
     def _outer_writer(self, top: str, file: OpenedFile) -> str:
         """Return what sets settings of objects of code from outside of it, with its place; empty if nothing does."""
-        from cgmigrate.lint.outer_writers import DATA, MODEL, code_writer, data_words, data_writer, override_writer
+        from cgmigrate.lint.outer_writers import DATA, MODEL, data_words, data_writer, override_writer
         from cgmigrate.project.checkout import files_with
 
         catalogue = file.document.catalogue
         deprecated = sorted(catalogue.deprecated)
         release = self.contexts.context(file.path).source
-        return (
-            data_writer(files_with(top, data_words(catalogue), *DATA), self._document_of, catalogue, release)
-            or override_writer(files_with(top, [f"{MODEL}.{name}=" for name in deprecated]), catalogue)
-            or code_writer(files_with(top, (*data_words(catalogue), "cuda_graph")))
-        )
+        return data_writer(
+            files_with(top, data_words(catalogue), *DATA), self._document_of, catalogue, release
+        ) or override_writer(files_with(top, [f"{MODEL}.{name}=" for name in deprecated]), catalogue)
 
     def _document_of(self, path: str) -> Document | None:
         try:

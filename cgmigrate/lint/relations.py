@@ -167,8 +167,7 @@ def _ignored(case: SiteCase, relations: Relations) -> str:
 def _reader_risk(reader: KeyReader, name: str) -> str:
     if reader.unread:
         return f"code that {reader.unread} may read or set `{name}` by its name ({reader.place})"
-    how = f"reads or sets `{name}` by its name" if reader.what == "code" else f"names `{name}`"
-    return f"{reader.what} {how} ({reader.place}), and has to change together with it"
+    return f"code reads or sets `{name}` by its name ({reader.place}), and has to change together with it"
 
 
 def _merged_diagnostic(rule: Rule, message: str, case: SiteCase) -> Diagnostic:

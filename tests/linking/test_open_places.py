@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from subprocess import run
@@ -19,6 +20,11 @@ def build():
     return TransformerConfig(num_layers=2, hidden_size=64, num_attention_heads=4, enable_cuda_graph=True)
 """
 CONF = "model:\n  num_layers: 2\n  hidden_size: 64\n  num_attention_heads: 4\n  enable_cuda_graph: true\n"
+
+
+def notebook(source: str, kind: str = "code") -> str:
+    """Return a notebook with one cell."""
+    return json.dumps({"cells": [{"cell_type": kind, "source": [source]}]})
 
 
 def is_fixed(folder: Path, texts: Mapping[str, str], cgmigrate: Run, monkeypatch: pytest.MonkeyPatch) -> bool:
@@ -46,6 +52,8 @@ def is_fixed(folder: Path, texts: Mapping[str, str], cgmigrate: Run, monkeypatch
         ),
         pytest.param({"NOTES.md": "We set `enable_cuda_graph` in the recipe.\n"}, id="prose"),
         pytest.param({"run.sh": "# enable_cuda_graph is on\npython main.py\n"}, id="a comment"),
+        pytest.param({"a.ipynb": notebook("x.enable_cuda_graph", kind="markdown")}, id="prose of a notebook"),
+        pytest.param({"a.ipynb": notebook("!torchrun train.py --enable-cuda-graph")}, id="a flag in a notebook"),
         pytest.param(
             {"main.py": "from recipe import build\n\nprint({k: v for k, v in vars(build()).items()})\n"},
             id="a copy of all entries",
@@ -78,6 +86,10 @@ def test_what_is_accounted_for_leaves_a_fix_safe(
             id="a filter by value",
         ),
         pytest.param({"usage.rst": ">>> build().enable_cuda_graph\nTrue\n"}, id="a doctest"),
+        pytest.param({"a.ipynb": notebook("config = replace(config, enable_cuda_graph=False)")}, id="a notebook"),
+        pytest.param({"a.ipynb": notebook("%%writefile o.yaml\nenable_cuda_graph: 1")}, id="a file of a notebook"),
+        pytest.param({"run.sh": "python - <<EOF\nprint(cfg.enable_cuda_graph)\nEOF\n"}, id="code in a script"),
+        pytest.param({"recipe.py.j2": "cfg.enable_cuda_graph = {{ graphs }}\n"}, id="code in a template"),
         pytest.param({"page.html": "{% if cfg.enable_cuda_graph %}graphs{% endif %}\n"}, id="a template"),
         pytest.param({"variant.sh": "sed 's/enable_cuda_graph=True//' recipe.py > eager.py\n"}, id="sed"),
         pytest.param(
