@@ -92,17 +92,17 @@ class CommandFiles:
     def _candidates(self, site: Site, around: Collection[str], path: str) -> list[str]:
         """Return the files that spell a flag, and that share a name with a command line, in their order."""
         words, text = self._words(path), self._text(path)
-        found = {other for name in self._basenames.keys() & words for other in self._basenames[name]}
-        found |= {other for name in (*site.meets, *around) if name.isidentifier() for other in self._with(name)}
+        files = {other for name in self._basenames.keys() & words for other in self._basenames[name]}
+        files |= {other for name in (*site.meets, *around) if name.isidentifier() for other in self._with(name)}
         if "@" in site.meets:
-            found |= self._callers(path)
+            files |= self._callers(path)
         if self._scripts_named.keys() & words:
-            found |= {one for one in self._scripts if path in self._callers(one)}
+            files |= {one for one in self._scripts if path in self._callers(one)}
         if path.endswith(_ARGS):
-            found |= set(self._with(os.path.basename(path)))
+            files |= set(self._with(os.path.basename(path)))
         if site.meets and _COMPUTED.search(text):
-            found |= {one for one, other in self._spelling.items() if _kind(one, other) is None}
-        return sorted(found & self._spelling.keys())
+            files |= {one for one, other in self._spelling.items() if _kind(one, other) is None}
+        return sorted(files & self._spelling.keys())
 
     def _with(self, word: str) -> list[str]:
         """Return the files that spell a flag and have a word."""

@@ -77,19 +77,19 @@ class ImportGraph:
     def _modules_in(self, path: str, text: str) -> set[str]:
         """Return the modules that a file may import, dotted; relative ones from the root."""
         package = os.path.relpath(os.path.dirname(path), os.path.realpath(self.top)).split(os.sep)
-        found: set[str] = set()
+        modules: set[str] = set()
         for match in _IMPORT.finditer(text):
             if match["modules"]:
-                found.update(one.split()[0] for one in match["modules"].split(",") if one.strip())
+                modules.update(one.split()[0] for one in match["modules"].split(",") if one.strip())
                 continue
             module = match["module"]
             dots = len(module) - len(module.lstrip("."))
             if dots:
                 base = [one for one in package if one != "."][: len(package) - dots + 1]
                 module = ".".join([*base, *filter(None, [module.lstrip(".")])])
-            found.add(module)
-            found.update(f"{module}.{name}" for name in _NAME.findall(match["names"]))
-        return found
+            modules.add(module)
+            modules.update(f"{module}.{name}" for name in _NAME.findall(match["names"]))
+        return modules
 
     def _files_of(self, module: str) -> list[str]:
         """Return the files of a module: those whose path ends with it, since any folder may be on the search path."""

@@ -80,7 +80,7 @@ class Place:
 
 @dataclass
 class OpenPlaces:
-    """The open places of a checkout; its files are read once, when the first one is asked for."""
+    """The open places of a checkout; its files are read once, when the first one is needed."""
 
     top: str
     catalogue: Catalogue
@@ -106,8 +106,8 @@ class OpenPlaces:
 
     def meeting_mapping(self, path: str, names: Collection[str]) -> Place | None:
         """Return the first place, in other files than Python, that can meet the keys of a mapping in a file."""
-        here = os.path.realpath(path)
-        for place in self._places_of(names, lambda other: os.path.realpath(other) != here, parts_only=True):
+        own = os.path.realpath(path)
+        for place in self._places_of(names, lambda other: os.path.realpath(other) != own, parts_only=True):
             if self._is_merged_over(place.path, path) if place.is_data else self._reaches(place.path, path):
                 return place
         return None
@@ -172,10 +172,10 @@ class OpenPlaces:
 
     def false_elsewhere(self, path: str, line: int, names: Collection[str]) -> Place | None:
         """Return another mapping in which one of some flags is false, where code merges mappings of YAML files."""
-        here = os.path.realpath(path)
+        own = os.path.realpath(path)
         for name in names:
             for one in self._falses.get(name, ()):
-                is_other = (os.path.realpath(one.path), one.line) != (here, line)
+                is_other = (os.path.realpath(one.path), one.line) != (own, line)
                 if is_other and is_of_project(one.path, path, self.top):
                     return one if any(self._reaches(code, path) for code in self._merging) else None
         return None
@@ -194,9 +194,9 @@ class OpenPlaces:
 
     def _filters_in(self, path: str) -> list[Place]:
         if path not in self._filters:
-            found = filters_in(self._graph.texts[path])
+            filters = filters_in(self._graph.texts[path])
             self._filters[path] = [
-                Place(path, line, what, of_python=True, is_for_objects=own) for line, what, own in found
+                Place(path, line, what, of_python=True, is_for_objects=own) for line, what, own in filters
             ]
         return self._filters[path]
 
@@ -245,10 +245,10 @@ class OpenPlaces:
     def _in_file(self, path: str) -> dict[str, list[Place]]:
         """Return the places in a file by the names of the settings."""
         if path not in self._known:
-            text, found = self._text_of(path), self._known.setdefault(path, {})
+            text, by_name = self._text_of(path), self._known.setdefault(path, {})
             places = () if is_part_of_megatron(os.path.abspath(path)) else self._places_in(path, text)
             for name, place in (*self._lacking(path, text), *places):
-                found.setdefault(name, []).append(place)
+                by_name.setdefault(name, []).append(place)
         return self._known[path]
 
     def _lacking(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
@@ -267,10 +267,10 @@ class OpenPlaces:
         for match in _pattern(self.catalogue).finditer(text):
             if cells is not None and not any(one.start <= match.start() < one.end for one in cells):
                 continue
-            found = _in_text(path, text, match)
-            if found is not None:
+            place = _in_text(path, text, match)
+            if place is not None:
                 for name in _names_of(match.group(), self.catalogue):
-                    yield name, found
+                    yield name, place
 
 
 # --- names and parts of them ----------------------------------------------------------------------
@@ -405,15 +405,15 @@ def _in_python(path: str, text: str, catalogue: Catalogue) -> Iterator[tuple[str
 def _in_string(
     path: str, node: ast.Constant, value: str, accounted: bool, catalogue: Catalogue
 ) -> Iterator[tuple[str, Place]]:
-    for found in _pattern(catalogue).finditer(value):
-        line = value[value.rfind("\n", 0, found.start()) + 1 :].partition("\n")[0]
+    for match in _pattern(catalogue).finditer(value):
+        line = value[value.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
         is_doctest = _DOCTEST.match(line) is not None
         if accounted and not is_doctest:
             continue
-        for name in _names_of(found.group(), catalogue) & catalogue.deprecated:
-            number = node.lineno + value.count("\n", 0, found.start())
+        for name in _names_of(match.group(), catalogue) & catalogue.deprecated:
+            number = node.lineno + value.count("\n", 0, match.start())
             # A doctest is no code that is followed.
-            yield name, Place(path, number, found.group(), of_python=not is_doctest)
+            yield name, Place(path, number, match.group(), of_python=not is_doctest)
 
 
 def _accounted(tree: ast.Module) -> set[int]:

@@ -141,7 +141,7 @@ class Planner:
         both = ((one.index, options.of(one) or files.of(one, file.path, file.document.text)) for one in flags)
         reasons = {index: reason for index, reason in both if reason}
         names = (*file.document.catalogue.new_names, SCOPE)
-        reads = {one.index: found for one in flags if (found := options.reads_of(one, names))}
+        reads = {one.index: places for one in flags if (places := options.reads_of(one, names))}
         return replace(examined, relations=replace(examined.relations, own_options=reasons, option_reads=reads))
 
     def _with_open_places(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:

@@ -48,7 +48,7 @@ class PlainWords:
             for node in tree.functions
             if (name := node.child_by_field_name("name")) is not None
         }
-        self._found: dict[str, int] = {}
+        self._appears_at: dict[str, int] = {}
 
     def reason(self, fragments: Iterable[Fragment]) -> str:
         """Return why some fragments may be more to the script than words that it passes on, empty if they are not."""
@@ -92,9 +92,9 @@ class PlainWords:
 
     def _appearance(self, variable: str) -> int:
         """Return the first appearance of a variable that is no plain expansion, -1 if there is none."""
-        if variable not in self._found:
-            self._found[variable] = next(self._other_uses(variable), -1)
-        return self._found[variable]
+        if variable not in self._appears_at:
+            self._appears_at[variable] = next(self._other_uses(variable), -1)
+        return self._appears_at[variable]
 
     def _other_uses(self, variable: str) -> Iterator[int]:
         for match in re.finditer(rf"(?<![\w./-]){re.escape(variable)}(?![\w.])", self._tree.text):
