@@ -15,7 +15,7 @@ from cgmigrate.project.options import Options, format_of
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.cli.writer import Writer
+    from cgmigrate.cli.writer import RunWriter
     from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
 
@@ -68,10 +68,10 @@ def _statistics_format(reporting: Reporting) -> Reporting:
     return reporting._replace(format=reporting.format or "full")
 
 
-def _writer(output: Output) -> Writer:
-    from cgmigrate.cli.writer import Writer
+def _writer(output: Output) -> RunWriter:
+    from cgmigrate.cli.writer import RunWriter
 
-    return Writer(output.message)
+    return RunWriter(output.message)
 
 
 def _write_baseline(run: Run, output: Output) -> None:
@@ -81,7 +81,7 @@ def _write_baseline(run: Run, output: Output) -> None:
         output.message(write_baseline(run))
 
 
-def _print_comments(writer: Writer, handled: Handled, output: Output) -> None:
+def _print_comments(writer: RunWriter, handled: Handled, output: Output) -> None:
     from cgmigrate.report.folding import places_of
 
     number = sum(places_of(checked.fixed) for checked in handled.files) - writer.unwritten

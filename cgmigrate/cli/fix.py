@@ -12,7 +12,7 @@ from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, FixMode, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start, use_processes
-from cgmigrate.cli.writer import Writer
+from cgmigrate.cli.writer import RunWriter
 from cgmigrate.project.options import Options, format_of
 from cgmigrate.text.escaping import in_text
 from cgmigrate.text.plurals import counted
@@ -70,7 +70,7 @@ class _Fixing:
 
     def __init__(self, run: Run, output: Output, mode: FixMode) -> None:
         self._run, self._output, self._mode = run, output, mode
-        self._writer = Writer(output.message)
+        self._writer = RunWriter(output.message)
         self._rewritten: list[FileResult] = []
         self._written: dict[str, bool] = {}
         """Whether files are written, for those whose set of files was handled."""

@@ -58,7 +58,7 @@ _MAY_FILTER = re.compile(r"\.items\(\)|\bvars\(|__dict__|asdict\(")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class OpenPlace:
     """An appearance of a name, or of a part of it, that is not accounted for."""
 
     path: str
@@ -85,15 +85,15 @@ class OpenPlaces:
     top: str
     catalogue: Catalogue
     _graph: ImportGraph = field(init=False)
-    _known: dict[str, dict[str, list[Place]]] = field(default_factory=dict)
+    _known: dict[str, dict[str, list[OpenPlace]]] = field(default_factory=dict)
     """The places in a file, by names."""
-    _filters: dict[str, list[Place]] = field(default_factory=dict)
+    _filters: dict[str, list[OpenPlace]] = field(default_factory=dict)
     """Loops over entries that look at them, by file."""
 
     def __post_init__(self) -> None:
         self._graph = ImportGraph(self.top)
 
-    def meeting_object(self, path: str, names: Collection[str], *, followed: bool) -> Place | None:
+    def meeting_object(self, path: str, names: Collection[str], *, followed: bool) -> OpenPlace | None:
         """Return the first place that can meet an object of Python code in a file.
 
         ``followed`` says that the code of the checkout is accounted for: a proof followed it.
@@ -104,7 +104,7 @@ class OpenPlaces:
             return place
         return None
 
-    def meeting_mapping(self, path: str, names: Collection[str]) -> Place | None:
+    def meeting_mapping(self, path: str, names: Collection[str]) -> OpenPlace | None:
         """Return the first place, in other files than Python, that can meet the keys of a mapping in a file."""
         own = os.path.realpath(path)
         for place in self._places_of(names, lambda other: os.path.realpath(other) != own, parts_only=True):
@@ -118,7 +118,7 @@ class OpenPlaces:
 
     def _places_of(
         self, names: Collection[str], is_near: Callable[[str], bool], *, parts_only: bool = False
-    ) -> Iterator[Place]:
+    ) -> Iterator[OpenPlace]:
         """Yield the places of some names in the files that are near. Of names as a whole in Python others may know."""
         for name in names:
             for path, words in self._mentions.get(name, {}).items():
@@ -143,7 +143,7 @@ class OpenPlaces:
     def _names(self, place: str, path: str) -> bool:
         return names_file(self._text_of(place), path, self.top)
 
-    def filtering(self, path: str, *, of_object: bool) -> Place | None:
+    def filtering(self, path: str, *, of_object: bool) -> OpenPlace | None:
         """Return code that treats settings by their values or spells flags from keys, whatever they are called.
 
         ``path`` is the file that has them: code meets the keys of a file that it names.
@@ -157,20 +157,20 @@ class OpenPlaces:
                 return place
         return None
 
-    def replacing_methods(self, path: str) -> Place | None:
+    def replacing_methods(self, path: str) -> OpenPlace | None:
         """Return code that replaces what a class of Megatron does with its attributes, and that a file can meet."""
         return next((one for one in self._replaced if self._graph.may_meet(path, one.path)), None)
 
     @cached_property
-    def _replaced(self) -> list[Place]:
+    def _replaced(self) -> list[OpenPlace]:
         places = []
         for path, text in self._graph.texts.items():
             for match in _REPLACED.finditer(text):
                 if re.search(rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b", text, re.MULTILINE):
-                    places.append(Place(path, text.count("\n", 0, match.start()) + 1, match.group().rstrip(" =")))
+                    places.append(OpenPlace(path, text.count("\n", 0, match.start()) + 1, match.group().rstrip(" =")))
         return places
 
-    def false_elsewhere(self, path: str, line: int, names: Collection[str]) -> Place | None:
+    def false_elsewhere(self, path: str, line: int, names: Collection[str]) -> OpenPlace | None:
         """Return another mapping in which one of some flags is false, where code merges mappings of YAML files."""
         own = os.path.realpath(path)
         for name in names:
@@ -192,20 +192,20 @@ class OpenPlaces:
         texts = self._graph.texts.items()
         return [path for path, text in texts if _MAY_FILTER.search(text) and not is_part_of_megatron(path)]
 
-    def _filters_in(self, path: str) -> list[Place]:
+    def _filters_in(self, path: str) -> list[OpenPlace]:
         if path not in self._filters:
             filters = filters_in(self._graph.texts[path])
             self._filters[path] = [
-                Place(path, line, what, of_python=True, is_for_objects=own) for line, what, own in filters
+                OpenPlace(path, line, what, of_python=True, is_for_objects=own) for line, what, own in filters
             ]
         return self._filters[path]
 
     @cached_property
-    def _falses(self) -> dict[str, list[Place]]:
+    def _falses(self) -> dict[str, list[OpenPlace]]:
         from cgmigrate.project.checkout import files_with
 
         flags = [name for name in self.catalogue.deprecated if self.catalogue[name].is_flag]
-        result: dict[str, list[Place]] = {}
+        result: dict[str, list[OpenPlace]] = {}
         pattern = re.compile(
             rf"^\s*(?:-\s+)?({'|'.join(flags)})\s*:\s*(?:false|no|off)\b", re.MULTILINE | re.IGNORECASE
         )
@@ -216,7 +216,7 @@ class OpenPlaces:
                 continue
             for match in pattern.finditer(text):
                 line = text.count("\n", 0, match.start(1)) + 1
-                result.setdefault(match[1], []).append(Place(path, line, match[1]))
+                result.setdefault(match[1], []).append(OpenPlace(path, line, match[1]))
         return result
 
     @cached_property
@@ -242,7 +242,7 @@ class OpenPlaces:
         except (OSError, ValueError):
             return ""
 
-    def _in_file(self, path: str) -> dict[str, list[Place]]:
+    def _in_file(self, path: str) -> dict[str, list[OpenPlace]]:
         """Return the places in a file by the names of the settings."""
         if path not in self._known:
             text, by_name = self._text_of(path), self._known.setdefault(path, {})
@@ -251,15 +251,15 @@ class OpenPlaces:
                 by_name.setdefault(name, []).append(place)
         return self._known[path]
 
-    def _lacking(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
+    def _lacking(self, path: str, text: str) -> Iterator[tuple[str, OpenPlace]]:
         """Yield the fields of megatron-core's class, in a copy of the checkout, that has no newer ones beside them."""
         if os.path.basename(path) == _CLASS:
             for name in sorted(self.catalogue.deprecated):
                 newer = self.catalogue[name].replaced_by
                 if newer and (at := text.find(name)) >= 0 and not any(one in text for one in newer):
-                    yield name, Place(path, text.count("\n", 0, at) + 1, name)
+                    yield name, OpenPlace(path, text.count("\n", 0, at) + 1, name)
 
-    def _places_in(self, path: str, text: str) -> Iterator[tuple[str, Place]]:
+    def _places_in(self, path: str, text: str) -> Iterator[tuple[str, OpenPlace]]:
         if path.endswith(_CODE):
             yield from _in_python(path, text, self.catalogue)
             return
@@ -313,24 +313,24 @@ def _words(catalogue: Catalogue) -> tuple[str, ...]:
 # --- text -----------------------------------------------------------------------------------------
 
 
-def _in_text(path: str, text: str, match: re.Match[str]) -> Place | None:
+def _in_text(path: str, text: str, match: re.Match[str]) -> OpenPlace | None:
     """Return the place of a name in a file other than Python; None if it is accounted for."""
     start, end = match.span()
     before, after = text[text.rfind("\n", 0, start) + 1 : start], text[end:][:_AFTER]
-    place = Place(path, text.count("\n", 0, start) + 1, match.group())
+    place = OpenPlace(path, text.count("\n", 0, start) + 1, match.group())
     in_form = next((form for suffixes, form in _FORMS.items() if path.lower().endswith(suffixes)), _in_other)
     if in_form is not _in_overlay and _COMMENT.search(before):
         return None
     return in_form(place, before, after)
 
 
-def _in_overlay(place: Place, before: str, after: str) -> Place | None:
+def _in_overlay(place: OpenPlace, before: str, after: str) -> OpenPlace | None:
     if _is_element(before, after) or _SCHEMA.match(after):
         return _listed(place)
     return replace(_listed(place), is_data=True) if _IS_KEY.match(after) else None
 
 
-def _listed(place: Place) -> Place:
+def _listed(place: OpenPlace) -> OpenPlace:
     """Return the place of a name in a list or a schema of keys, which only a mapping can meet."""
     return replace(place, is_overlay=True, is_for_objects=False)
 
@@ -340,7 +340,7 @@ def _is_element(before: str, after: str) -> bool:
     return _BEFORE_ELEMENT.search(before) is not None and _AFTER_ELEMENT.match(after) is not None
 
 
-def _in_page(place: Place, before: str, after: str) -> Place | None:
+def _in_page(place: OpenPlace, before: str, after: str) -> OpenPlace | None:
     """Return the place of a name in a page: a template, a doctest, an override; None for prose and examples.
 
     A page among tests is what these expect as output.
@@ -354,7 +354,7 @@ def _in_page(place: Place, before: str, after: str) -> Place | None:
     return _listed(place) if place.path.endswith(".txt") and _is_element(before, after) else None
 
 
-def _in_yaml(place: Place, before: str, after: str) -> Place | None:
+def _in_yaml(place: OpenPlace, before: str, after: str) -> OpenPlace | None:
     """Return the place of a name in a template, a command or a list of a YAML file, or the key of a schema.
 
     Its other keys are what the document lists.
@@ -366,14 +366,14 @@ def _in_yaml(place: Place, before: str, after: str) -> Place | None:
     return None if _KEY.match(before) or not _TOOL.search(before) else place
 
 
-def _in_other(place: Place, before: str, after: str) -> Place | None:
+def _in_other(place: OpenPlace, before: str, after: str) -> OpenPlace | None:
     """Return the place of a name in a script or a program: no flag, which is about a command line."""
     if before.endswith("--"):
         return None
     return replace(place, is_overlay=before.endswith(".") and _VALUE.match(after) is not None)
 
 
-_FORMS: Mapping[tuple[str, ...], Callable[[Place, str, str], Place | None]] = {
+_FORMS: Mapping[tuple[str, ...], Callable[[OpenPlace, str, str], OpenPlace | None]] = {
     _OVERLAYS: _in_overlay,
     _PAGES: _in_page,
     _YAML: _in_yaml,
@@ -384,27 +384,27 @@ _FORMS: Mapping[tuple[str, ...], Callable[[Place, str, str], Place | None]] = {
 # --- Python ---------------------------------------------------------------------------------------
 
 
-def _in_python(path: str, text: str, catalogue: Catalogue) -> Iterator[tuple[str, Place]]:
+def _in_python(path: str, text: str, catalogue: Catalogue) -> Iterator[tuple[str, OpenPlace]]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         for match in _pattern(catalogue).finditer(text):
             for name in _names_of(match.group(), catalogue):
-                yield name, Place(path, text.count("\n", 0, match.start()) + 1, match.group(), of_python=True)
+                yield name, OpenPlace(path, text.count("\n", 0, match.start()) + 1, match.group(), of_python=True)
         return
     accounted = _accounted(tree)
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         match node:
             case ast.Attribute(attr=name, ctx=ast.Load()) if name in catalogue.deprecated and not _of_program(node):
-                yield name, Place(path, line, name, of_python=True)
+                yield name, OpenPlace(path, line, name, of_python=True)
             case ast.Constant(value=str() as value) if "_" in value:
                 yield from _in_string(path, node, value, id(node) in accounted, catalogue)
 
 
 def _in_string(
     path: str, node: ast.Constant, value: str, accounted: bool, catalogue: Catalogue
-) -> Iterator[tuple[str, Place]]:
+) -> Iterator[tuple[str, OpenPlace]]:
     for match in _pattern(catalogue).finditer(value):
         line = value[value.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
         is_doctest = _DOCTEST.match(line) is not None
@@ -413,7 +413,7 @@ def _in_string(
         for name in _names_of(match.group(), catalogue) & catalogue.deprecated:
             number = node.lineno + value.count("\n", 0, match.start())
             # A doctest is no code that is followed.
-            yield name, Place(path, number, match.group(), of_python=not is_doctest)
+            yield name, OpenPlace(path, number, match.group(), of_python=not is_doctest)
 
 
 def _accounted(tree: ast.Module) -> set[int]:

@@ -25,7 +25,7 @@ from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODUL
 from cgmigrate.megatron.types import Reader, Rejected
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.code import Code
+    from cgmigrate.documents.code import CodeText
     from cgmigrate.documents.sites import Document
     from cgmigrate.text.spans import Span
 
@@ -67,7 +67,7 @@ def _in_programs(document: Document, target: Release, in_file: _InFile) -> Itera
             yield from _in_programs(one.document, target, partial(_outside, one.part.code, in_file))
 
 
-def _outside(code: Code, in_file: _InFile, span: Span) -> Span:
+def _outside(code: CodeText, in_file: _InFile, span: Span) -> Span:
     """Return where a span of a part is in the file."""
     return in_file(code.span(span))
 

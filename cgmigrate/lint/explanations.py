@@ -32,7 +32,7 @@ _BLOCKED_BY = re.compile(r"([A-Z]{2,5}\d+) on line (\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class RelatedText:
     """A part of the text beside the diagnostic's own, and what it has to do with it."""
 
     span: Span
@@ -48,7 +48,7 @@ class Explanation:
     """
 
     label: str = ""
-    labels: tuple[Label, ...] = ()
+    labels: tuple[RelatedText, ...] = ()
     proof: str = ""
     edits: tuple[Edit, ...] = ()
 
@@ -114,11 +114,11 @@ class Details:
             edits,
         )
 
-    def _labels(self, case: SiteCase, own: Use) -> Iterator[Label]:
+    def _labels(self, case: SiteCase, own: Use) -> Iterator[RelatedText]:
         """Yield the settings that are read together with one, of its site or of those that it inherits from."""
         for setting, written in self._written_at(case.site).items():
             if setting in FIELDS and setting != own.setting:
-                yield Label(written.span, _role(written, case))
+                yield RelatedText(written.span, _role(written, case))
 
     def _written_at(self, site: Site) -> Mapping[str, Use]:
         """Return where each setting in effect at a site is written: in the site first, then in those that it merges."""
@@ -138,13 +138,13 @@ class Details:
             first.setdefault(use.setting, use)
         return first
 
-    def _blockers(self, diagnostic: Diagnostic) -> Iterator[Label]:
+    def _blockers(self, diagnostic: Diagnostic) -> Iterator[RelatedText]:
         """Yield the place of the diagnostic that prevents a fix."""
         match = _BLOCKED_BY.match(diagnostic.blocked_by)
         for other in self.file.diagnostics if match else ():
             line = self.document.text.count("\n", 0, other.span.start) + 1
             if match and (other.rule, str(line)) == match.groups():
-                yield Label(other.span, f"{other.rule} prevents the fix")
+                yield RelatedText(other.span, f"{other.rule} prevents the fix")
 
 
 def _role(written: Use, case: SiteCase) -> str:

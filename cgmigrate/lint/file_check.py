@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.documents.syntax import Syntax, document_of, is_documentation, unread_text
 from cgmigrate.lint.file_contexts import FileContexts
-from cgmigrate.lint.file_result import Chooser, FileResult
+from cgmigrate.lint.file_result import FileResult, FixChooser
 from cgmigrate.lint.kinds import UNREADABLE, CheckKind, enabled_rule_for
 from cgmigrate.lint.pages import as_notes
 from cgmigrate.lint.planning import OpenedFile, Planned, Planner
 from cgmigrate.lint.withheld_sets import OtherFile, one_for_each_set
-from cgmigrate.project.inputs import Source, TooLarge
+from cgmigrate.project.inputs import InputFile, TooLarge
 from cgmigrate.project.options import Options
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class FileChecker:
 
     planner: Planner
     baseline: Baseline | None
-    chooser: Chooser | None
+    chooser: FixChooser | None
     notes: list[str]
     _checked: dict[str, FileResult] = field(default_factory=dict)
     """Files that were planned together with another one, and wait for their turn."""
@@ -48,7 +48,7 @@ class FileChecker:
         """What applies to each file."""
         return self.planner.contexts
 
-    def check(self, source: Source) -> FileResult:
+    def check(self, source: InputFile) -> FileResult:
         """Return the diagnostics of a file, and its new text as far as the options ask for it.
 
         Raises RuleError and ConfigurationError.
@@ -70,7 +70,7 @@ class FileChecker:
         message = f"the file has {file.size:,} bytes and is not read as a configuration"
         return self._without_known(self._unreadable(file, CheckKind.TOO_LARGE, message))
 
-    def _check(self, source: Source) -> Sequence[FileResult]:
+    def _check(self, source: InputFile) -> Sequence[FileResult]:
         """Return a file and those that are planned together with it."""
         try:
             file = self.planner.open(source)
@@ -176,7 +176,7 @@ class FileChecker:
 
     def _rewritten(self, files: Sequence[FileResult], plan: Plan) -> list[FileResult]:
         """Return files with the fixes applied that the options allow and the user accepts."""
-        from cgmigrate.lint.applied import Choice, applied
+        from cgmigrate.lint.applied import ChosenFixes, applied
         from cgmigrate.lint.diagnostics import Applicability
         from cgmigrate.lint.plan import UnwritableError
 
@@ -188,7 +188,7 @@ class FileChecker:
         if self.chooser is not None and offered:
             chosen = self.chooser.choose(files, offered)
         try:
-            return applied(files, plan, Choice(frozenset(fix.id for fix in offered), frozenset(chosen)))
+            return applied(files, plan, ChosenFixes(frozenset(fix.id for fix in offered), frozenset(chosen)))
         except UnwritableError as error:
             # Each fix alone was checked; together they must not differ.
             self.notes.append(f"{files[0].path}: not rewritten, since {error}; please report this")
@@ -205,7 +205,7 @@ class FileChecker:
         diagnostics = sorted((*checked.fixed, *shown), key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
         return replace(checked, diagnostics=tuple(diagnostics) if checked.fixed else shown, known=known)
 
-    def _unreadable(self, file: Source | TooLarge, kind: ProblemKind | CheckKind, message: str) -> FileResult:
+    def _unreadable(self, file: InputFile | TooLarge, kind: ProblemKind | CheckKind, message: str) -> FileResult:
         from cgmigrate.lint.diagnostics import Diagnostic
         from cgmigrate.text.spans import Span
 

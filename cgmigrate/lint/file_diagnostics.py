@@ -11,7 +11,7 @@ from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.problem_diagnostics import problem_diagnostic
 from cgmigrate.lint.rules import Rule
-from cgmigrate.lint.site_diagnostics import Enabled, Outcome, diagnostics_of
+from cgmigrate.lint.site_diagnostics import Enabled, SiteOutcome, diagnostics_of
 from cgmigrate.megatron.catalogue import Catalogue
 
 
@@ -54,16 +54,16 @@ class FileReport:
         context, place = self.file.context, (self.number, case.site.index)
         own = candidate.edit_set.rewrites.get(place) if candidate else None
         if candidate is None or (own is None and not candidate.write_error):
-            for diagnostic in diagnostics_of(case, context, Outcome(), self.enabled):
+            for diagnostic in diagnostics_of(case, context, SiteOutcome(), self.enabled):
                 is_withheld = case.withheld_set and diagnostic.blocked_by
                 yield replace(diagnostic, withheld_set=case.withheld_set) if is_withheld else diagnostic
             return
         if candidate.write_error:
             blocked = case.block(f"the text cannot be changed safely: {candidate.write_error}")
-            for diagnostic in diagnostics_of(blocked, context, Outcome(unwritable=own), self.enabled):
+            for diagnostic in diagnostics_of(blocked, context, SiteOutcome(unwritable=own), self.enabled):
                 yield _of_withheld_set(diagnostic, candidate) if diagnostic.blocked_by else diagnostic
             return
-        outcome = Outcome(candidate.fix, own, candidate.quotes.get(place, {}))
+        outcome = SiteOutcome(candidate.fix, own, candidate.quotes.get(place, {}))
         for diagnostic in diagnostics_of(case, context, outcome, self.enabled):
             yield self._withheld(diagnostic, candidate) if candidate.withheld and diagnostic.fix else diagnostic
 

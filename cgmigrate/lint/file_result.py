@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cgmigrate.text.edits import Edit
 
 
-class Chooser(Protocol):
+class FixChooser(Protocol):
     """Asks a person which fixes to write; see ``cgmigrate.cli.interactive``."""
 
     quit: bool

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.lint.diagnostics import Diagnostic
     from cgmigrate.megatron.catalogue import Catalogue
-    from cgmigrate.project.inputs import Source
+    from cgmigrate.project.inputs import InputFile
 
 _VERSION = re.compile(
     r"v?\d+(?:\.\d+)+(?:[._-]?\w+)?|v\d+|versions?|archived?|changelogs?|release[_-]?notes", re.IGNORECASE
@@ -37,7 +37,7 @@ def documents_the_past(path: str) -> bool:
     return bool(_CHANGELOG.fullmatch(name)) or any(map(_VERSION.fullmatch, folders))
 
 
-def kept_page(source: Source, text: str, catalogue: Catalogue) -> Document:
+def kept_page(source: InputFile, text: str, catalogue: Catalogue) -> Document:
     """Return the document of a page whose names stay as they are."""
     from cgmigrate.documents.pages import MarkdownDocument
 

@@ -17,7 +17,7 @@ from cgmigrate.lint.kinds import CheckKind
 from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_expected, without_repetition
 from cgmigrate.lint.release_refusals import refusal_note
 from cgmigrate.lint.rule_texts import message, notes_of
-from cgmigrate.lint.rules import Case, Rule, RuleKind
+from cgmigrate.lint.rules import Rule, RuleCase, RuleKind
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.spans import Span
 
@@ -26,7 +26,7 @@ Enabled = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SiteOutcome:
     """What was decided about the fix of a site."""
 
     fix: Fix | None = None
@@ -38,7 +38,7 @@ class Outcome:
     """Settings that are right, but that the text does not allow to be written."""
 
 
-def diagnostics_of(case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> list[Diagnostic]:
+def diagnostics_of(case: SiteCase, context: Context, outcome: SiteOutcome, enabled: Enabled) -> list[Diagnostic]:
     """Return the diagnostics of a site, in the order: from its examination, migrations, remarks, deprecations."""
     diagnostics = SiteReport.of(case, context, outcome, enabled).diagnostics()
     diagnostics += _unreported(case, diagnostics, context)
@@ -51,14 +51,14 @@ class SiteReport:
 
     case: SiteCase
     context: Context
-    outcome: Outcome
+    outcome: SiteOutcome
     changes: Sequence[Change]
     """What the fix changes, empty if there is none."""
     matches: Sequence[Match]
     remarks: Sequence[Match]
 
     @classmethod
-    def of_fix(cls, case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> SiteReport:
+    def of_fix(cls, case: SiteCase, context: Context, outcome: SiteOutcome, enabled: Enabled) -> SiteReport:
         """Return what a fix settles: a report without remarks, unless matches depend on them."""
         is_safe = outcome.fix is not None and outcome.fix.applicability is Applicability.SAFE
         if not is_safe or case.keeps_captures:
@@ -67,7 +67,7 @@ class SiteReport:
         return cls(case, context, outcome, fix, migrating_matches(case, fix), ())
 
     @classmethod
-    def of(cls, case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> SiteReport:
+    def of(cls, case: SiteCase, context: Context, outcome: SiteOutcome, enabled: Enabled) -> SiteReport:
         """Return what is to be reported of a site. ``enabled`` says which rules are reported."""
         fix = _changes(case, outcome)
         matches = migrating_matches(case, fix)
@@ -154,7 +154,7 @@ class SiteReport:
         verb = "is" if len(names) == 1 else "are"
         return f", if {' and '.join(f'`{{{name}}}`' for name in names)} {verb} not set elsewhere" if names else ""
 
-    def _pins(self, case: Case) -> tuple[str, ...]:
+    def _pins(self, case: RuleCase) -> tuple[str, ...]:
         """Return a note for each package whose pinned version is too old."""
         tested = case.when.get(PACKAGE, {}).items()
         limits = [(name, tests["below"]) for name, tests in tested if "below" in tests]
@@ -167,7 +167,7 @@ class SiteReport:
         folder = Path(self.case.path).parent
         return tuple(f"the project pins {pin_below(folder, name, limit)}" for name, limit in limits)
 
-    def _quotation(self, case: Case) -> tuple[str, ...]:
+    def _quotation(self, case: RuleCase) -> tuple[str, ...]:
         """Return a note with the refusal that a case is about, unless its message quotes it."""
         if not case.about_refusal or "{reason}" in case.message:
             return ()
@@ -199,7 +199,7 @@ class SiteReport:
         return advice_for(document, site, match.written, self.case.before, self.context.target)
 
 
-def _changes(case: SiteCase, outcome: Outcome) -> list[Change]:
+def _changes(case: SiteCase, outcome: SiteOutcome) -> list[Change]:
     """Return what the fix of a site changes, empty if there is none."""
     own = case.document.sites[case.site.index].own
     return changes(own, outcome.own, case.document.catalogue) if outcome.own is not None else []

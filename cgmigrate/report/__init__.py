@@ -38,7 +38,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class TextReplacement:
     """Replace the text from ``start`` to ``end`` (exclusive) by ``text``."""
 
     start: Place
@@ -92,7 +92,7 @@ class Reported:
     text: str
     start: Place
     end: Place
-    replacements: tuple[Replacement, ...] = ()
+    replacements: tuple[TextReplacement, ...] = ()
     releases: tuple[str, str] | None = None
     """From and to; None where a file could not be read."""
     rules: tuple[RuleName, ...] = ()
@@ -292,13 +292,13 @@ class _Replacements:
 
     def __init__(self, text: str, path: str) -> None:
         self._text, self._path = text, path
-        self._of_edits: dict[int, tuple[Replacement, ...]] = {}
+        self._of_edits: dict[int, tuple[TextReplacement, ...]] = {}
 
-    def of(self, diagnostic: Diagnostic) -> tuple[Replacement, ...]:
+    def of(self, diagnostic: Diagnostic) -> tuple[TextReplacement, ...]:
         edits = diagnostic.fix.edits_in(self._path) if diagnostic.fix else ()
         if id(edits) not in self._of_edits:
             self._of_edits[id(edits)] = tuple(
-                Replacement(place(self._text, edit.start), place(self._text, edit.end), edit.text) for edit in edits
+                TextReplacement(place(self._text, edit.start), place(self._text, edit.end), edit.text) for edit in edits
             )
         return self._of_edits[id(edits)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cgmigrate.lint.diagnostics import Diagnostic
-from cgmigrate.lint.objects import CapturesOf, ExplainedObject, Line, Origin, SetOfObject, SettingInEffect
+from cgmigrate.lint.objects import CapturesOf, ExplainedObject, FileLine, SetOfObject, SettingInEffect, SettingOrigin
 from cgmigrate.report import readable
 from cgmigrate.text.columns import width
 from cgmigrate.text.plurals import counted
@@ -64,11 +64,11 @@ def _settings(settings: Sequence[SettingInEffect]) -> Iterator[str]:
         yield from (f"  overrides {other.text}  {_origin(other)}" for other in one.overrides)
 
 
-def _origin(origin: Origin) -> str:
+def _origin(origin: SettingOrigin) -> str:
     return f"{_place(origin.line)}{f' ({origin.how})' if origin.how else ''}"
 
 
-def _place(line: Line) -> str:
+def _place(line: FileLine) -> str:
     return f"{readable(line.path)}:{line.number}"
 
 

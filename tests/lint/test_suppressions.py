@@ -16,7 +16,7 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.lint.suppression_writer import add_suppressions
-from cgmigrate.project.inputs import Source
+from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.options import Options
 from tests.support.files import write
 from tests.support.nightly import examples
@@ -312,7 +312,7 @@ def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpu
     assert seen > 10
 
 
-def checked_alone(run: Run, source: Source) -> FileResult:
+def checked_alone(run: Run, source: InputFile) -> FileResult:
     """Return one file as a run of it alone checks it."""
     return run.checker([source]).check(source)
 
@@ -321,7 +321,7 @@ def _examined(path: str, text: str) -> list[str]:
     """Return the rules of the diagnostics in a text, as if it were the file at a path."""
 
     run = Run([], Options(rewrite=False))
-    checked = checked_alone(run, Source(path, Syntax.YAML, text.encode()))
+    checked = checked_alone(run, InputFile(path, Syntax.YAML, text.encode()))
     return [diagnostic.rule for diagnostic in checked.diagnostics]
 
 
@@ -357,10 +357,10 @@ def test_after_add_ignore_only_idle_comments_are_found(project: Path, pairs, new
     run = Run(["a.yaml"], Options(rewrite=False))
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
-    checked = checked_alone(run, Source("a.yaml", Syntax.YAML, data))
+    checked = checked_alone(run, InputFile("a.yaml", Syntax.YAML, data))
     added = add_suppressions(document, checked.diagnostics, YamlDocument)
     assert {diagnostic.rule for diagnostic in added.remaining} <= {"CG012", "CG001"}
-    again = checked_alone(run, Source("a.yaml", Syntax.YAML, added.text.encode()))
+    again = checked_alone(run, InputFile("a.yaml", Syntax.YAML, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012", "CG001"}
     # Nothing but comments came in.
     assert _without_requests(added.text) == _without_requests(text)
@@ -412,10 +412,10 @@ def test_in_python_too_after_add_ignore_only_idle_comments_are_found(project: Pa
     head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD
     text = (head + "\n".join(statements) + "\n").replace("\n", newline)
     run = Run([], Options(rewrite=False))
-    checked = checked_alone(run, Source("a.py", Syntax.PYTHON, text.encode()))
+    checked = checked_alone(run, InputFile("a.py", Syntax.PYTHON, text.encode()))
     assert {diagnostic.rule for diagnostic in checked.diagnostics} - {"CG012"}
     added = add_suppressions(PythonDocument(text), checked.diagnostics, PythonDocument)
-    again = checked_alone(run, Source("a.py", Syntax.PYTHON, added.text.encode()))
+    again = checked_alone(run, InputFile("a.py", Syntax.PYTHON, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012"}
     assert ast.dump(ast.parse(added.text)) == ast.dump(ast.parse(text))
 

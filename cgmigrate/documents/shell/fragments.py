@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
 from cgmigrate.documents.shell.known_variables import KnownVariables
 from cgmigrate.documents.shell.quoted import Script, script_in, scripts_of
-from cgmigrate.documents.shell.related_code import Code
+from cgmigrate.documents.shell.related_code import ScriptText
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import (
     Word,
@@ -46,7 +46,7 @@ _AGAIN = {"compound_statement": FUNCTION, "do_group": _LOOP}
 _EXTENDED = "`${variable}` is a script of several commands, and it is set in several places"
 
 
-class Form(Enum):
+class FragmentForm(Enum):
     """How the words of a fragment are written, which decides how lines are joined."""
 
     COMMAND = "a command"
@@ -63,7 +63,7 @@ class Fragment:
     what it had. ``path`` are the blocks around the place, and ``start`` is where its code begins.
     """
 
-    form: Form
+    form: FragmentForm
     words: Sequence[Word]
     span: Span
     flags: Sequence[Flag]
@@ -116,7 +116,7 @@ class FragmentReader:
 
     def __init__(self, tree: ShellTree, catalogue: Catalogue) -> None:
         self.tree, self.text, self.catalogue = tree, tree.text, catalogue
-        self._code = Code(tree)
+        self._code = ScriptText(tree)
         self._known = KnownVariables(self._code)
         self._file = self
         self._scripts: dict[tuple[ShellTree, str], dict[int, Script | None]] = {}
@@ -167,9 +167,11 @@ class FragmentReader:
             if not line.group().lstrip().startswith("#"):
                 words += words_in_text(self.text, Span(*line.span()))
         words = [word for word in words if self.text[word.start : word.end] != "\\"]
-        return [self._made(Form.FILE, words, Span(0, len(self.text)))]
+        return [self._made(FragmentForm.FILE, words, Span(0, len(self.text)))]
 
-    def _made(self, form: Form, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = "") -> Fragment:
+    def _made(
+        self, form: FragmentForm, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = ""
+    ) -> Fragment:
         flags = flags_in(words, self.text, self.catalogue, self._known.words)
         risk = self._script.risk if self._script is not None else ""
         options = options_in(words, self.text)
@@ -189,7 +191,7 @@ class FragmentReader:
         is_quoted = self._script is not None
         starts_with_flag = name is not None and name.startswith(("-", "+"))
         blocked_by = _NO_COMMAND if starts_with_flag and not is_quoted else ""
-        yield self._made(Form.STRING if is_quoted else Form.COMMAND, words, span, path, blocked_by)
+        yield self._made(FragmentForm.STRING if is_quoted else FragmentForm.COMMAND, words, span, path, blocked_by)
         for script in scripts:
             yield from self._of_script(script, path)
 
@@ -262,15 +264,15 @@ class FragmentReader:
             self._scripts[key] = {at: script_in(one, self.tree, self._script) if one else None for at, one in values}
         return self._scripts[key]
 
-    def _value(self, value: Node | None) -> tuple[Form, list[Word]]:
+    def _value(self, value: Node | None) -> tuple[FragmentForm, list[Word]]:
         if value is None:
-            return Form.STRING, []
+            return FragmentForm.STRING, []
         match value.type:
             case "array":
-                return Form.ARRAY, self._placed(words_of(value.named_children, self.tree))
+                return FragmentForm.ARRAY, self._placed(words_of(value.named_children, self.tree))
             case "string" | "raw_string":
-                return Form.STRING, self._placed(words_in_string(value, self.tree))
-        return Form.STRING, self._placed(words_of([value], self.tree))
+                return FragmentForm.STRING, self._placed(words_in_string(value, self.tree))
+        return FragmentForm.STRING, self._placed(words_of([value], self.tree))
 
 
 def path_of(node: Node) -> Path:

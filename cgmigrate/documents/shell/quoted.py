@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.code import Code
+from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.shell.heredoc_text import is_set
 from cgmigrate.documents.shell.tree import ShellTree, parse
 from cgmigrate.documents.shell.words import EXPANSIONS, is_override_of_list, literal_text
@@ -49,7 +49,7 @@ class Script:
     """
 
     tree: ShellTree
-    code: Code
+    code: CodeText
     outer: Sequence[Span]
     at: int
     around: Script | None = None
@@ -145,10 +145,10 @@ def _script(
     nodes: Sequence[Node], tree: ShellTree, around: Script | None, shares: bool, risk: str = ""
 ) -> Script | None:
     """Return the script that some words are, joined by blanks."""
-    parts: list[tuple[Code, list[Span]]] = []
+    parts: list[tuple[CodeText, list[Span]]] = []
     for node in nodes:
         start = tree.span(node).start
-        parts += [(Code.written_as(" ", start - 1, start), [])] if parts else []
+        parts += [(CodeText.written_as(" ", start - 1, start), [])] if parts else []
         parts.append(_unquoted(node, tree))
     code, outer = _joined(parts)
     if not code.text.strip():
@@ -158,20 +158,22 @@ def _script(
     return Script(parse(code.text), code, outer, at, around, tree.text, shares, risk)
 
 
-def _unquoted(node: Node, tree: ShellTree) -> tuple[Code, list[Span]]:
+def _unquoted(node: Node, tree: ShellTree) -> tuple[CodeText, list[Span]]:
     """Return what the shell passes on of a word, with the expansions in it as they are written."""
     span, text = tree.span(node), tree.text
     match node.type:
         case "raw_string":
-            return Code.of(text, span.start + 1, span.end - 1), []
+            return CodeText.of(text, span.start + 1, span.end - 1), []
         case "ansi_c_string":
-            return (Code.of(text, span.start + 2, span.end - 1) if "\\" not in tree.written(node) else Code()), []
+            return (
+                CodeText.of(text, span.start + 2, span.end - 1) if "\\" not in tree.written(node) else CodeText()
+            ), []
         case "string":
             inner, escapes = Span(span.start + 1, span.end - 1), _ESCAPES
         case "concatenation":
             return _joined([_unquoted(child, tree) for child in node.children])
         case kind if kind in EXPANSIONS:
-            return Code.of(text, span.start, span.end), [Span(0, span.end - span.start)]
+            return CodeText.of(text, span.start, span.end), [Span(0, span.end - span.start)]
         case _:
             inner, escapes = span, _ESCAPES_OF_WORDS
     expansions = [tree.span(child) for child in node.named_children if child.type in EXPANSIONS]
@@ -180,22 +182,22 @@ def _unquoted(node: Node, tree: ShellTree) -> tuple[Code, list[Span]]:
 
 def _pieces(
     text: str, span: Span, escapes: re.Pattern[str], expansions: Sequence[Span]
-) -> Iterator[tuple[Code, list[Span]]]:
+) -> Iterator[tuple[CodeText, list[Span]]]:
     at = span.start
     for one in [*expansions, Span(span.end, span.end)]:
         for match in escapes.finditer(text, at, one.start):
-            yield Code.of(text, at, match.start()), []
+            yield CodeText.of(text, at, match.start()), []
             if not match.group().endswith("\n"):
-                yield Code.written_as(match.group()[-1], *match.span()), []
+                yield CodeText.written_as(match.group()[-1], *match.span()), []
             at = match.end()
-        yield Code.of(text, at, one.start), []
-        yield Code.of(text, one.start, one.end), [Span(0, one.end - one.start)]
+        yield CodeText.of(text, at, one.start), []
+        yield CodeText.of(text, one.start, one.end), [Span(0, one.end - one.start)]
         at = one.end
 
 
-def _joined(parts: Sequence[tuple[Code, list[Span]]]) -> tuple[Code, list[Span]]:
+def _joined(parts: Sequence[tuple[CodeText, list[Span]]]) -> tuple[CodeText, list[Span]]:
     spans, at = list[Span](), 0
     for code, outer in parts:
         spans += [Span(one.start + at, one.end + at) for one in outer]
         at += len(code.text)
-    return Code.joined([code for code, _ in parts]), spans
+    return CodeText.joined([code for code, _ in parts]), spans
