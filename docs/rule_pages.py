@@ -8,7 +8,7 @@ from typing import Any
 
 from rule_forms import Form, forms
 
-from cgmigrate.lint.rules import RuleCase, Rule
+from cgmigrate.lint.rules import Rule, RuleCase
 from cgmigrate.megatron.releases import NEWEST, OLDEST
 from cgmigrate.report.explain import file_in_words, fix_in_words, releases_in_words
 
