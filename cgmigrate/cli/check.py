@@ -11,7 +11,7 @@ from cgmigrate.cli.exit_status import CLEAN, ERROR, command_errors
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start, use_processes
-from cgmigrate.project.options import Options, format_of
+from cgmigrate.project.options import RunOptions, format_of
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def show(selection: Selection, reporting: Reporting, settings: bool) -> int:
     """Print the settings in effect, or the files that would be checked; return the exit status."""
     from cgmigrate.cli.show import show_files_of, show_settings_of
 
-    run, _ = start(selection, reporting, Options())
+    run, _ = start(selection, reporting, RunOptions())
     return ERROR if (show_settings_of if settings else show_files_of)(run) else CLEAN
 
 
@@ -32,7 +32,7 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
     """Report the diagnostics of the files; return the exit status."""
     if reporting.statistics:
         reporting = _statistics_format(reporting)
-    options = Options(rewrite=False, add_ignore=mode.add_ignore, reason=mode.reason)
+    options = RunOptions(rewrite=False, add_ignore=mode.add_ignore, reason=mode.reason)
     run, output = start(selection, reporting, options, baseline=mode)
     writer = _writer(output) if mode.add_ignore else None
     if writer is None:

@@ -115,7 +115,7 @@ class RelatedPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class LintDiagnostic:
     """One message about one place of a file.
 
     ``fix`` settles it, None if there is no fix; ``fix_text`` is the part of the fix that concerns this place, in
@@ -159,7 +159,7 @@ class Diagnostic:
         """The reasons and the notes, each with its label, in the order of reports."""
         return (*self.reasons, *(("note", note) for note in self.notes))
 
-    def without_fix(self, blocked_by: str, help: str) -> Diagnostic:
+    def without_fix(self, blocked_by: str, help: str) -> LintDiagnostic:
         """Return the diagnostic without its fix, with what prevents it and what to do."""
         return replace(self, fix=None, fix_text="", because="", blocked_by=blocked_by, help=help)
 
@@ -209,7 +209,7 @@ class SiteCase:
     """Why it is rewritten only with --unsafe-fixes."""
     notes: tuple[str, ...] = ()
     """What to know about its fix."""
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[LintDiagnostic, ...] = ()
     """Diagnostics that the examination itself gives, apart from those of matching rules."""
 
     def state(self, settings: Settings, target: Release, rejected: str = "") -> ConditionState:

@@ -14,7 +14,7 @@ from cgmigrate.project.inputs import InputError, InputFile, TooLarge
 if TYPE_CHECKING:
     from cgmigrate.lint.planning import Planned
     from cgmigrate.project.cascade import Configurations
-    from cgmigrate.project.options import Options
+    from cgmigrate.project.options import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ExplainedFile:
         return min(self.objects, key=lambda one: one.distance(line), default=None)
 
 
-def explain_file(path: str, options: Options, configurations: Configurations) -> ExplainedFile | InputError:
+def explain_file(path: str, options: RunOptions, configurations: Configurations) -> ExplainedFile | InputError:
     """Return a file with its objects, or why it cannot be examined. Raises RuleError and ConfigurationError."""
     run = Run([path], options, configurations)
     planned = _planned(run, path)

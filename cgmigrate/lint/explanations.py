@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.sites import Document, Site, Use
 from cgmigrate.lint.captures import because, both, is_known, outcome, verb
-from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.plan import PlannedFile
 from cgmigrate.lint.verdicts import verdict_on
 from cgmigrate.megatron.releases import LAST_OLD, SCOPE_LIST_SINCE
@@ -57,13 +57,13 @@ class Explanation:
 class KnownDetails:
     """Explanations that were computed already, in another process."""
 
-    explanations: Mapping[Diagnostic, Explanation]
+    explanations: Mapping[LintDiagnostic, Explanation]
 
-    def of(self, diagnostics: Sequence[Diagnostic]) -> list[Explanation]:
+    def of(self, diagnostics: Sequence[LintDiagnostic]) -> list[Explanation]:
         """Return the explanation of each diagnostic."""
         return [self.explanations[diagnostic] for diagnostic in diagnostics]
 
-    def known(self, _diagnostics: Sequence[Diagnostic]) -> KnownDetails:
+    def known(self, _diagnostics: Sequence[LintDiagnostic]) -> KnownDetails:
         """Return itself."""
         return self
 
@@ -86,15 +86,15 @@ class Details:
         """The releases and rules for the file."""
         return self.file.context
 
-    def of(self, diagnostics: Sequence[Diagnostic]) -> list[Explanation]:
+    def of(self, diagnostics: Sequence[LintDiagnostic]) -> list[Explanation]:
         """Return an explanation for each diagnostic."""
         return [self._explanation(diagnostic) for diagnostic in diagnostics]
 
-    def known(self, diagnostics: Sequence[Diagnostic]) -> KnownDetails:
+    def known(self, diagnostics: Sequence[LintDiagnostic]) -> KnownDetails:
         """Return the explanations of some diagnostics without the document, which no other process can get."""
         return KnownDetails(dict(zip(diagnostics, self.of(diagnostics), strict=True)))
 
-    def _explanation(self, diagnostic: Diagnostic) -> Explanation:
+    def _explanation(self, diagnostic: LintDiagnostic) -> Explanation:
         case = self.file.cases.get(diagnostic.site)
         edits = diagnostic.fix.edits_in(self.file.path) if diagnostic.fix else ()
         if case is None:
@@ -138,7 +138,7 @@ class Details:
             first.setdefault(use.setting, use)
         return first
 
-    def _blockers(self, diagnostic: Diagnostic) -> Iterator[RelatedText]:
+    def _blockers(self, diagnostic: LintDiagnostic) -> Iterator[RelatedText]:
         """Yield the place of the diagnostic that prevents a fix."""
         match = _BLOCKED_BY.match(diagnostic.blocked_by)
         for other in self.file.diagnostics if match else ():

@@ -15,11 +15,11 @@ from cgmigrate.lint.pages import as_notes
 from cgmigrate.lint.planning import OpenedFile, Planned, Planner
 from cgmigrate.lint.withheld_sets import OtherFile, one_for_each_set
 from cgmigrate.project.inputs import InputFile, TooLarge
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 
 if TYPE_CHECKING:
     from cgmigrate.lint.baseline import Baseline
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.lint.explanations import Details
     from cgmigrate.lint.plan import Plan, PlannedFile
     from cgmigrate.lint.suppressions import Suppressed, SuppressionComments
@@ -39,7 +39,7 @@ class FileChecker:
     """The paths of the files that the run has come to."""
 
     @property
-    def options(self) -> Options:
+    def options(self) -> RunOptions:
         """The options of the run."""
         return self.planner.options
 
@@ -112,7 +112,7 @@ class FileChecker:
         source, comments, text = opened_file.source, opened_file.comments, file.document.text
         diagnostics = as_notes(file.diagnostics) if source.syntax.is_documentation else file.diagnostics
         shown = self.contexts.selected(source.path, with_places(diagnostics, file.document))
-        hidden: tuple[Diagnostic, ...] = ()
+        hidden: tuple[LintDiagnostic, ...] = ()
         if comments is not None:
             suppressed = self._suppressed(comments, source.path, shown)
             unused = with_places(suppressed.unused, file.document)
@@ -140,7 +140,9 @@ class FileChecker:
 
     # --- suppressions -----------------------------------------------------------------------------
 
-    def _suppressed(self, comments: SuppressionComments, path: str, diagnostics: tuple[Diagnostic, ...]) -> Suppressed:
+    def _suppressed(
+        self, comments: SuppressionComments, path: str, diagnostics: tuple[LintDiagnostic, ...]
+    ) -> Suppressed:
         rules = self.contexts.rules_of(path)
         from cgmigrate.lint.suppressions import Codes
 
@@ -206,7 +208,7 @@ class FileChecker:
         return replace(checked, diagnostics=tuple(diagnostics) if checked.fixed else shown, known=known)
 
     def _unreadable(self, file: InputFile | TooLarge, kind: ProblemKind | CheckKind, message: str) -> FileResult:
-        from cgmigrate.lint.diagnostics import Diagnostic
+        from cgmigrate.lint.diagnostics import LintDiagnostic
         from cgmigrate.text.spans import Span
 
         path = file.path
@@ -214,7 +216,7 @@ class FileChecker:
             self.notes.append(f"{path}: {message}")
             return FileResult(path, b"" if isinstance(file, TooLarge) else file.data, "", (), unread=message)
         rule = enabled_rule_for(kind, self.contexts.rules_of(path))
-        diagnostic = Diagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
+        diagnostic = LintDiagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
         diagnostics = self.contexts.selected(path, (diagnostic,))
         if isinstance(file, TooLarge):
             return FileResult(path, b"", "", diagnostics, unread=message)

@@ -13,7 +13,7 @@ from cgmigrate.documents.sites import Document, Problem, Site, Use, site_ids
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.capture_advice import advice_on
 from cgmigrate.lint.captures import because, before_and_after, is_known, verb
-from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
+from cgmigrate.lint.diagnostics import LintDiagnostic, SiteCase
 from cgmigrate.lint.edit_sets import FileGroup, Place
 from cgmigrate.lint.fix_text import quoted
 from cgmigrate.lint.graphs_of_settings import graphs_of_settings
@@ -111,7 +111,7 @@ class ExplainedObject:
     advice: tuple[str, ...] = ()
     """What to know of it."""
     edit_set: SetOfObject | None = None
-    diagnostics: tuple[tuple[int, Diagnostic], ...] = ()
+    diagnostics: tuple[tuple[int, LintDiagnostic], ...] = ()
     """With their lines."""
 
     def distance(self, line: int) -> int:
@@ -168,7 +168,7 @@ class _Objects:
             self._diagnostics(site.index),
         )
 
-    def _of_problem(self, problem: Problem, diagnostics: tuple[tuple[int, Diagnostic], ...]) -> ExplainedObject:
+    def _of_problem(self, problem: Problem, diagnostics: tuple[tuple[int, LintDiagnostic], ...]) -> ExplainedObject:
         context, place = self.group.files[self.number].context, (self.number, problem.index)
         first, last = (self._line(self.number, offset) for offset in (problem.span.start, problem.span.end))
         return ExplainedObject(
@@ -181,7 +181,7 @@ class _Objects:
             diagnostics=diagnostics,
         )
 
-    def _diagnostics(self, index: int, span: Span | None = None) -> tuple[tuple[int, Diagnostic], ...]:
+    def _diagnostics(self, index: int, span: Span | None = None) -> tuple[tuple[int, LintDiagnostic], ...]:
         """Return the diagnostics about a site, or about a problem at a span, each with its line."""
         return tuple(
             (self._line(self.number, one.span.start).number, one)

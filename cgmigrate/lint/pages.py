@@ -12,7 +12,7 @@ from cgmigrate.lint.severity import Severity
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.megatron.catalogue import Catalogue
     from cgmigrate.project.inputs import InputFile
 
@@ -44,6 +44,6 @@ def kept_page(source: InputFile, text: str, catalogue: Catalogue) -> Document:
     return MarkdownDocument(text, os.path.abspath(source.path), catalogue, keeps_all=True)
 
 
-def as_notes(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def as_notes(diagnostics: Iterable[LintDiagnostic]) -> tuple[LintDiagnostic, ...]:
     """Return the diagnostics of a page: no job depends on one."""
     return tuple(replace(one, severity=Severity.NOTE) for one in diagnostics)

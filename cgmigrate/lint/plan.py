@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.sites import Document, Use
 from cgmigrate.linking.merged_files import MergedSites
 from cgmigrate.lint.candidates import Candidate, candidates_of
-from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix, SiteCase
+from cgmigrate.lint.diagnostics import Context, Fix, LintDiagnostic, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_diagnostics import FileReport
@@ -35,7 +35,7 @@ class PlannedFile:
     path: str
     document: Document
     context: Context
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[LintDiagnostic, ...]
     skipped: tuple[tuple[Use, str], ...]
     """Settings of other systems, each with its owner."""
     cases: Mapping[int, SiteCase]

@@ -21,7 +21,7 @@ from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import InputFile
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from cgmigrate.project.paths import shown_path
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Planner:
 
     paths: Sequence[str]
     """The paths of the command line: no other file is written."""
-    options: Options
+    options: RunOptions
     contexts: FileContexts
     related: RelatedFiles
     one_by_one: bool

@@ -82,7 +82,7 @@ class RelatedFiles:
         return self._merged.files.known_document(os.path.realpath(source.path))
 
     def _parsed_code(self, source: InputFile) -> Document | None:
-        from cgmigrate.documents.python import PythonDocument
+        from cgmigrate.documents.python import PythonDocument, ReadingMode
         from cgmigrate.text.encoding import decode
 
         tree = next(filter(None, (code.taken_tree(source.path) for code in self._codes.values())), None)

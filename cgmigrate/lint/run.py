@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.project.discovery import Discovery
 from cgmigrate.project.inputs import Input, InputError, InputFile, TooLarge
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 
 if TYPE_CHECKING:
     from cgmigrate.lint.baseline import Baseline
@@ -29,7 +29,7 @@ class Run:
     """Iterable over the checked files and the input errors, in order of path; counts as it goes."""
 
     paths: Sequence[str]
-    options: Options
+    options: RunOptions
     configurations: Configurations | None = None
     baseline: Baseline | None = None
     chooser: FixChooser | None = None
@@ -150,7 +150,7 @@ class Run:
         """Return the releases, rules and ecosystems for a file."""
         return self.contexts.context(path)
 
-    def rules(self, options: Options) -> dict[str, Rule]:
+    def rules(self, options: RunOptions) -> dict[str, Rule]:
         """Return all rules by id, those of the options' own folders included. Raises RuleError."""
         return self.contexts.rules(options)
 

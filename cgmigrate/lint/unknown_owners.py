@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.lint.advice import advice_for
-from cgmigrate.lint.diagnostics import Context, Diagnostic
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.megatron.catalogue import Catalogue
 
@@ -29,14 +29,14 @@ def own_class(site: Site, document: Document) -> OwnClass | None:
 
 def unknown_owner_diagnostics(
     site: Site, document: Document, context: Context, own: OwnClass | None = None
-) -> list[Diagnostic]:
+) -> list[LintDiagnostic]:
     """Return a diagnostic for each setting of a site without an owner; in code only for deprecated names.
 
     ``own`` is the class of the checkout with these fields.
     """
     rule = enabled_rule_for(CheckKind.UNKNOWN_OWNER, context.rules)
     return [
-        Diagnostic(
+        LintDiagnostic(
             rule.id,
             rule.severity,
             written.span,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cgmigrate.lint.diagnostics import Applicability
-from cgmigrate.report import Report, Reported
+from cgmigrate.report import Reported, RunReport
 from cgmigrate.report.folding import folded
 from cgmigrate.report.related import more_places
 from cgmigrate.report.style import PLAIN, StreamStyle
@@ -13,7 +13,7 @@ MARK = "[*]"
 """What marks a diagnostic that `cgmigrate fix` resolves."""
 
 
-def render(report: Report, style: StreamStyle = PLAIN) -> str:
+def render(report: RunReport, style: StreamStyle = PLAIN) -> str:
     """Return all diagnostics, a line each."""
     return "".join(one(reported, style) for reported in folded(report.diagnostics))
 

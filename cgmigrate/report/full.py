@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cgmigrate.lint.diagnostics import Applicability
-from cgmigrate.report import Report, Reported
+from cgmigrate.report import Reported, RunReport
 from cgmigrate.report.excerpt import Gutter, Mark, excerpt
 from cgmigrate.report.folding import folded
 from cgmigrate.report.inline_diff import Hunk, diff, hunks_of
@@ -15,7 +15,7 @@ from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.escaping import in_line
 
 
-def render(report: Report, style: StreamStyle = PLAIN) -> str:
+def render(report: RunReport, style: StreamStyle = PLAIN) -> str:
     """Return all diagnostics, an empty line after each; of a large run the overview comes first."""
     diagnostics = folded(report.diagnostics)
     first = overview(report, style) if len(diagnostics) > MANY else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cgmigrate.lint.diagnostics import Applicability
-from cgmigrate.report import Report, Reported
+from cgmigrate.report import Reported, RunReport
 from cgmigrate.report.folding import folded
 from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.columns import width
@@ -26,7 +26,7 @@ _KINDS = {Applicability.SAFE: "safe", Applicability.UNSAFE: "unsafe", None: "to 
 """Applicability of a fix in words; None is also that of a fix that only a person applies."""
 
 
-def overview(report: Report, style: StreamStyle = PLAIN, mark: str = "") -> str:
+def overview(report: RunReport, style: StreamStyle = PLAIN, mark: str = "") -> str:
     """Return the run in one screen, with an empty line at the end; ``mark`` is that of a safe fix."""
     diagnostics = folded(report.diagnostics)
     files = f"{report.files_with_diagnostics} of {counted(report.files, 'file')}"
@@ -45,7 +45,7 @@ def overview(report: Report, style: StreamStyle = PLAIN, mark: str = "") -> str:
 
 
 def last_lines(
-    report: Report, diagnostics: Sequence[Reported], style: StreamStyle = PLAIN, mark: str = ""
+    report: RunReport, diagnostics: Sequence[Reported], style: StreamStyle = PLAIN, mark: str = ""
 ) -> list[str]:
     """Return the releases, the fixes that are available, and the command to run next."""
     lines = releases(report.resolutions)

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from cgmigrate.lint.severity import Severity
-from cgmigrate.report import Place, Related, Report, Reported, TextReplacement
+from cgmigrate.report import Place, Related, Reported, RunReport, TextReplacement
 from cgmigrate.report.fix_words import capital, fix_words
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_json
@@ -19,7 +19,7 @@ from cgmigrate.text.escaping import in_json
 _SEVERITY = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NOTE: "INFO"}
 
 
-def render(report: Report) -> str:
+def render(report: RunReport) -> str:
     """Return the document, indented."""
     suggested: set[tuple[str, str]] = set()
     document = {

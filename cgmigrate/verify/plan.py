@@ -18,7 +18,7 @@ from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.project.inputs import InputError
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from cgmigrate.project.paths import file_and_line
 from cgmigrate.text.files import read_bytes
 from cgmigrate.verify.arms import (
@@ -96,7 +96,7 @@ def cases_of(selection: VerifySelection, input_errors: list[str], notes: list[st
     paths, lines = _split_lines(selection.paths)
     if selection.after:
         _check_after(selection.after, paths)
-    options = Options(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
+    options = RunOptions(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
     run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(selection.exclude)))
     readable = False
     for item in _without_pages(run, paths):

@@ -17,7 +17,7 @@ from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.lint.suppression_writer import add_suppressions
 from cgmigrate.project.inputs import InputFile
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.files import write
 from tests.support.nightly import examples
 from tests.support.reports import places_in
@@ -301,7 +301,7 @@ def test_what_cannot_be_read_gets_no_comment_and_stays_a_diagnostic(project: Pat
 
 def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpus: Path) -> None:
     seen = 0
-    for checked in Run([str(corpus / "yaml")], Options(add_ignore=True)):
+    for checked in Run([str(corpus / "yaml")], RunOptions(add_ignore=True)):
         unreadable = {"CG001", "CG002", "CG007"}
         if getattr(checked, "after", None) is None:
             continue
@@ -320,7 +320,7 @@ def checked_alone(run: Run, source: InputFile) -> FileResult:
 def _examined(path: str, text: str) -> list[str]:
     """Return the rules of the diagnostics in a text, as if it were the file at a path."""
 
-    run = Run([], Options(rewrite=False))
+    run = Run([], RunOptions(rewrite=False))
     checked = checked_alone(run, InputFile(path, Syntax.YAML, text.encode()))
     return [diagnostic.rule for diagnostic in checked.diagnostics]
 
@@ -354,7 +354,7 @@ def test_after_add_ignore_only_idle_comments_are_found(project: Path, pairs, new
     lines = [f"  {name}: {value}{'' if chr(10) in value else tail}" for name, value, tail in pairs]
     text = ("m:\n" + "\n".join(lines) + "\n").replace("\n", newline)
     document = YamlDocument(text)
-    run = Run(["a.yaml"], Options(rewrite=False))
+    run = Run(["a.yaml"], RunOptions(rewrite=False))
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
     checked = checked_alone(run, InputFile("a.yaml", Syntax.YAML, data))
@@ -411,7 +411,7 @@ STATEMENTS = st.sampled_from(
 def test_in_python_too_after_add_ignore_only_idle_comments_are_found(project: Path, statements, newline: str) -> None:
     head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD
     text = (head + "\n".join(statements) + "\n").replace("\n", newline)
-    run = Run([], Options(rewrite=False))
+    run = Run([], RunOptions(rewrite=False))
     checked = checked_alone(run, InputFile("a.py", Syntax.PYTHON, text.encode()))
     assert {diagnostic.rule for diagnostic in checked.diagnostics} - {"CG012"}
     added = add_suppressions(PythonDocument(text), checked.diagnostics, PythonDocument)
