@@ -27,7 +27,7 @@ class _TooManyPartsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class GivenFragment:
+class PassedFragment:
     """A fragment that a command gets, and the assignments that have to run for that, each by where it begins.
 
     One that must not run, since it would replace the fragment, is the complement of that number.
@@ -36,7 +36,7 @@ class GivenFragment:
     fragment: Fragment
     conditions: frozenset[int] = frozenset()
 
-    def may_come_with(self, other: GivenFragment) -> bool:
+    def may_come_with(self, other: PassedFragment) -> bool:
         """Return whether a command may get both."""
         if any(~condition in other.conditions for condition in self.conditions):
             return False
@@ -54,12 +54,12 @@ class CommandWords:
     ``unknown`` are variables (``@`` for the arguments of the script), empty for what else the shell computes.
     """
 
-    parts: tuple[GivenFragment, ...] = ()
+    parts: tuple[PassedFragment, ...] = ()
     unknown: frozenset[str] = frozenset()
 
     def only_if(self, condition: int) -> CommandWords:
         """Return the same words under one more condition."""
-        parts = (GivenFragment(part.fragment, part.conditions | {condition}) for part in self.parts)
+        parts = (PassedFragment(part.fragment, part.conditions | {condition}) for part in self.parts)
         return CommandWords(tuple(parts), self.unknown)
 
     def __add__(self, other: CommandWords) -> CommandWords:
@@ -168,14 +168,14 @@ class _Assembly:
             elif word.text is None and word.variable not in self.plain_variables and not is_value:
                 result += CommandWords((), frozenset([word.variable]))
             after_option = word.text is not None and word.text.startswith("-")
-        own = GivenFragment(fragment)
+        own = PassedFragment(fragment)
         return CommandWords(
             (own, *result.parts) if not result.parts else self._in_order(fragment, result), result.unknown
         )
 
-    def _in_order(self, fragment: Fragment, expanded: CommandWords) -> tuple[GivenFragment, ...]:
+    def _in_order(self, fragment: Fragment, expanded: CommandWords) -> tuple[PassedFragment, ...]:
         """Return the parts of a fragment: those that its variables expand to before or behind its own flags."""
-        own = GivenFragment(fragment)
+        own = PassedFragment(fragment)
         if not fragment.flags:
             return (own, *expanded.parts)
         first = fragment.flags[0].first
@@ -244,7 +244,7 @@ def _command_line(
     )
 
 
-def _options(parts: Iterable[GivenFragment]) -> dict[str, object]:
+def _options(parts: Iterable[PassedFragment]) -> dict[str, object]:
     options: dict[str, object] = {}
     for part in parts:
         options |= part.fragment.options
