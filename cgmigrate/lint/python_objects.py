@@ -16,13 +16,13 @@ from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
 from cgmigrate.documents.sites import CannotEditError, Document, Role, Site
-from cgmigrate.linking.python.modules import Modules, is_test
-from cgmigrate.linking.python.proofs import Proofs
-from cgmigrate.linking.python.rounds import Change, Name, Releases
+from cgmigrate.proof.flow.modules import Modules, is_test
+from cgmigrate.proof.flow.changes import Change, Name, Releases
+from cgmigrate.proof.flow.proofs import Proofs
 from cgmigrate.linking.python.setters import setters_of
-from cgmigrate.linking.python.shims import is_shim
-from cgmigrate.linking.python.words import Words
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.shims import is_shim
+from cgmigrate.proof.flow.words import Words
+from cgmigrate.proof.flow.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
@@ -381,14 +381,8 @@ def _change(name: Name, file: _File) -> Change:
         lines.update(_lines_of(document, _span_of(document, index)))
     reads = any(index >= len(document.sites) for _, index in file.sets[name].members)
     forms = len(file.forms.get(name, (None,)))
-    values = [value for settings in file.sets[name].rewrites.values() for value in settings.values()]
-    takes_values = any(isinstance(value, (Undecided, Choice)) for value in values)
     places = frozenset((name[0], line) for line in lines)
-    origins = [document.sites[index].origin for _, index in file.sets[name].members if index < len(document.sites)]
-    of_keywords = not reads and all(one is not None and one.merged for one in origins)
-    through = next((one.through for one in origins if one is not None and one.merged and one.through), "")
-    needs_owner, of_keywords = _needs_owner(file), of_keywords and not through
-    return Change(name, name[0], places, forms, reads, needs_owner, takes_values, of_keywords, through)
+    return Change(name, name[0], places, forms, reads, _needs_owner(file))
 
 
 def _lines_of(document: Document, span: Span) -> range:

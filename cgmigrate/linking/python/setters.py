@@ -12,7 +12,7 @@ from cgmigrate.documents.python.setters import Setters
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Handlers, NotFollowedError, Path, Run, Unknowns, paths_of
 from cgmigrate.linking.python.leading_code import relevance_of
-from cgmigrate.linking.python.modules import Import, Module, Modules, is_test
+from cgmigrate.proof.flow.modules import Import, Module, Modules, is_test
 from cgmigrate.linking.python.objects import frozen_settings
 from cgmigrate.linking.python.outcomes import plain_setting
 from cgmigrate.linking.python.path_pairs import plain
@@ -20,7 +20,7 @@ from cgmigrate.linking.python.pieces import Unit
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.statements import execute, store
 from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings
-from cgmigrate.linking.python.world import SETTINGS, World
+from cgmigrate.proof.flow.world import SETTINGS, World
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import IMPL, MODULES, SCOPE
 from cgmigrate.megatron.types import Reader
