@@ -71,6 +71,8 @@ def _of_object(run: Run, owner: Object, name: str) -> object:
         if value is not MISSING:
             return value
     if name in KEPT_STATE and not (owner.is_bare or _is_mock(owner)):
+        if owner.is_given and name in TRACKERS:
+            return Unknown(f"{owner.key}.{name}")
         return _default(run, name)
     if owner.is_bare and not owner.is_given:
         return MISSING
@@ -174,7 +176,7 @@ def write(run: Run, owner: object, name: str, value: object) -> None:
         case Object():
             if name in KEPT_STATE and not owner.is_bare:
                 run.hold(owner)
-                value = run.sampled(value, name)
+                value = run.sampled(value, name) if name in SETTINGS else value
             run.objects.setdefault(owner.key, owner)
             owner.fields[name] = value
         case Class():

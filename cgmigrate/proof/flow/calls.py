@@ -11,6 +11,7 @@ from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.names import bases_of, enumeration, is_record, members_of
 from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, RaisedError, Run
+from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
     NAMED,
@@ -67,20 +68,37 @@ def call_function(run: Run, function: Function, positional: list[object], named:
         wrapped = _decorated(run, function)
         if wrapped is not function:
             return call(run, wrapped, positional, named)
+    is_whole = False
+    if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.has_words(node, module):
+        is_whole = all(map(is_plain, (*positional, *named.values()))) and bool(positional or named)
+        if not is_whole:
+            return _not_followed(run, function, positional, named)
     scope = Scope(arguments_of(run, function, positional, named), function.scope)
     if function.owner is not None and positional:
         scope.names |= {"__class__": function.owner, "__self__": positional[0]}
     own = Evaluator(run, module, scope)
     if isinstance(node, ast.Lambda):
         return own.value(node.body)
-    return _body(run, own, node)
+    return _body(run, own, node, run.side.slice.whole(node) if is_whole else run.side.slice.kept(node, module))
 
 
-def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef) -> object:
+def _not_followed(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> object:
+    """Return the value of a call of a function that does not touch settings: what it gets, if it returns that."""
+    node = function.node
+    last = node.body[-1] if not isinstance(node, ast.Lambda) else None
+    if isinstance(last, ast.Return) and isinstance(last.value, ast.Name):
+        names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
+        given = {**dict(zip(names, positional, strict=False)), **named}
+        if last.value.id in given:
+            return given[last.value.id]
+    return _unknown(run, function.name, positional, named)
+
+
+def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef, kept: Kept) -> object:
     run.enter()
     outer, run.yielded = run.yielded, []
     try:
-        execute(own, node.body, run.side.slice.kept(node, own.module))
+        execute(own, node.body, kept)
     except ReturnedError as returned:
         if not run.yielded:
             return returned.value

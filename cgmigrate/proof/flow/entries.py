@@ -14,7 +14,7 @@ from cgmigrate.proof.flow.modules import Module, Modules, is_test
 from cgmigrate.proof.flow.names import class_of, is_record
 from cgmigrate.proof.flow.run import GivenError, NotFollowedError, Run, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
-from cgmigrate.proof.flow.states import Pair, agree, short
+from cgmigrate.proof.flow.states import Pair, agree, flags, short
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.values import Class, Function, Object, Scope, Unknown, shown
 from cgmigrate.proof.flow.world import SETTINGS
@@ -71,11 +71,11 @@ def entries_of(module: Module, side: Side) -> Iterator[Entry]:
     """Yield the entry points of a module that touch settings."""
     names = {}
     for name, node in functions_of(module.tree.body):
-        if side.slice.has_words(node, module):
+        if side.slice.is_entry(node, module):
             names[name] = node
     yield from (Entry(module.path, name) for name in names)
     rest = [one for one in module.tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom))]
-    if any(side.slice.has_words(one, module) for one in rest):
+    if any(side.slice.is_entry(one, module) for one in rest):
         yield Entry(module.path, TOP)
 
 
@@ -163,7 +163,7 @@ def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tupl
         if not at and function.owner is not None and one.arg in ("self", "cls"):
             yield one.arg, _instance(run, function.owner, one.arg)
             continue
-        if one.arg in with_default and (one.arg not in needed or not run.choose(f"argument {one.arg}", 2)):
+        if one.arg in with_default and one.arg not in needed:
             continue
         yield one.arg, _argument(run, function.module, one)
 
@@ -191,8 +191,10 @@ def _argument(run: Run, module: Module, one: ast.arg) -> object:
 
 
 def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Outcome:
-    pairs = list(_pairs(before, after, old, new))
+    full = list(_pairs(before, after))
+    pairs = [(short(one[0], old.world), short(one[1], new.world)) for one in full]
     differing = next((one for one in pairs if not agree(one, old.world, new.world)), None)
+    differing = differing or next((one for one in full if flags(one[0]) != flags(one[1])), None)
     difference = ""
     if before.outcome != after.outcome:
         difference = f"`{entry.label}` would end otherwise ({entry.path})"
@@ -211,12 +213,11 @@ def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Ou
     )
 
 
-def _pairs(before: Run, after: Run, old: Side, new: Side) -> Iterator[Pair]:
+def _pairs(before: Run, after: Run) -> Iterator[Pair]:
     for key in dict.fromkeys((*before.objects, *after.objects)):
         both = before.objects.get(key), after.objects.get(key)
         if any(one is not None and one.is_holder and not one.is_bare for one in both):
-            states = [state_of(one) if one is not None else () for one in both]
-            yield short(states[0], old.world), short(states[1], new.world)
+            yield tuple(state_of(one) if one is not None else () for one in both)  # type: ignore[misc]
 
 
 def _rest(run: Run, entry: Entry) -> list[str]:

@@ -77,7 +77,7 @@ class Proofs:
         current = self._round(product, of_tests=False)
         groups = set(current.needs)
         groups |= self._round(tests, of_tests=True).needs
-        return _joined(one - self.failed.keys() for one in groups)
+        return _joined(frozenset(one - self.failed.keys()) for one in groups)
 
     def _slices(self) -> tuple[list[tuple[Entry, Side]], list[tuple[Entry, Side]]]:
         """Return the entry points of the code and of the tests."""
@@ -89,13 +89,26 @@ class Proofs:
         code += self._callers(own, code)
         own.add(code)
         side = Side(self.modules, world, own, self._at)
-        product = [(entry, side) for module in code if self._is_followed(module) for entry in entries_of(module, side)]
+        followed = {module.path for module in code}
+        product = [
+            (entry, side)
+            for module in code
+            if self._is_followed(module)
+            for entry in entries_of(module, side)
+            if not self._is_closed(entry, followed)
+        ]
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
         theirs = Slice(own)
         theirs.add(of_tests)
         other = Side(self.modules, world, theirs, self._at)
         tests = [(entry, other) for module in of_tests for entry in entries_of(module, other) if entry.label.startswith("test")]
         return product, tests
+
+    def _is_closed(self, entry: Entry, followed: Collection[str]) -> bool:
+        """Return whether only code that is followed calls a function: it is private, and no other file names it."""
+        if not entry.name.startswith("_") or "." in entry.name:
+            return False
+        return all(path in followed or is_test(path) for path in self.files_with([entry.name]))
 
     def _is_followed(self, module: Module) -> bool:
         return not is_shim(module) or any(one.path == module.path for one in self.changes)
@@ -144,9 +157,11 @@ class Proofs:
             if number >= _MOST_STATES:
                 current.errors |= dict.fromkeys(made, "the settings of the project have too many values")
                 break
-            for entry, old in open_ones:
+            for entry, old in list(open_ones):
                 result = self._result(entry, old, current.new, current.pool.pairs[number])
                 self._note(entry, number, result, current, made)
+                if result.error:
+                    open_ones.remove((entry, old))
             number += 1
             if of_tests and not number:
                 break

@@ -15,6 +15,7 @@ Frozen = tuple[tuple[str, object], ...]
 """The settings of an object in a form that can be compared."""
 Name = tuple[str, int]
 MOST_PATHS = 64
+_MOST_CHOICES = 16
 _MOST_STEPS = 20_000
 _DEEPEST = 40
 KEPT_STATE = frozenset((*SETTINGS, *TRACKERS))
@@ -108,6 +109,8 @@ class Run:
             asked = sum(one not in self.decided for one in self.choices)
             fixed = self.planned[asked] if asked < len(self.planned) else 0
         self.choices[key] = fixed, count
+        if len(self.choices) > _MOST_CHOICES:
+            raise NotFollowedError("it has too many conditions")
         return fixed
 
     def number(self, what: str) -> str:

@@ -38,9 +38,17 @@ class Pool:
 
 
 def short(state: Frozen, world: World) -> Frozen:
-    """Return a state without what all objects have from the start."""
-    defaults = {name: frozen(value) for name, value in world.defaults.items()} | dict.fromkeys(TRACKERS, False)
-    return tuple((name, value) for name, value in state if name not in defaults or value != defaults[name])
+    """Return the settings of a state without those that all objects have from the start."""
+    defaults = {name: frozen(value) for name, value in world.defaults.items()}
+    return tuple(
+        (name, value) for name, value in state if name in SETTINGS and (name not in defaults or value != defaults[name])
+    )
+
+
+def flags(state: Frozen) -> tuple[object, ...]:
+    """Return the flags of random numbers of a state."""
+    own = dict(state)
+    return tuple(own.get(name, False) for name in TRACKERS)
 
 
 @lru_cache(maxsize=65536)
@@ -50,8 +58,6 @@ def agree(pair: Pair, source: World, target: World) -> bool:
     No edit sets an old name: a value that it has only after the edits is one that another line replaced before.
     """
     old, new = ({name: thawed(value) for name, value in one} for one in pair)
-    if any(old.get(name, False) != new.get(name, False) for name in TRACKERS):
-        return False
     if _uncovers(old, new):
         return False
     before = captured(pair[0], source)
