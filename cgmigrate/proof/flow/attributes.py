@@ -49,7 +49,7 @@ def read(run: Run, owner: object, name: str, default: object = MISSING) -> objec
 
 
 def _of_plain(owner: object, name: str) -> object:
-    if owner is None or isinstance(owner, _PLAIN):
+    if isinstance(owner, _PLAIN):
         return Attribute(owner, name) if hasattr(owner, name) else MISSING
     if isinstance(owner, Function) and name in ("__name__", "__qualname__"):
         return owner.name
@@ -74,7 +74,7 @@ def _of_object(run: Run, owner: Object, name: str) -> object:
         if owner.is_given and name in TRACKERS:
             return Unknown(f"{owner.key}.{name}")
         return _default(run, name)
-    if owner.is_bare and not owner.is_given:
+    if owner.is_bare and owner.of is None and not owner.is_given:
         return MISSING
     return _part(owner, name)
 

@@ -105,6 +105,8 @@ def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef
     finally:
         run.depth -= 1
         values, run.yielded = run.yielded, outer
+    if kept.has_results and not values:
+        return Object(run.number(f"{node.name}()"), is_part=True)
     return values or None
 
 

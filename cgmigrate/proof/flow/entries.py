@@ -89,7 +89,7 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
         for before in _paths(entry, old, olds, state, {}, result):
             result.uses |= before.uses
             decided = {key: chosen for key, (chosen, _) in before.choices.items()}
-            if before.outcome.startswith("raises") and (before.given or is_test(entry.path)):
+            if before.outcome.startswith("raises"):
                 result.outcomes.append(Outcome(frozenset(), is_useless=True))
                 continue
             for after in _paths(entry, new, news, state, decided, result):

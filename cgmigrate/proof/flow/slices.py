@@ -54,6 +54,8 @@ class Kept:
     observed: set[ast.stmt] = field(default_factory=set)
     needed: set[str] = field(default_factory=set)
     """The variables that they use."""
+    has_results: bool = False
+    """Whether a `return` is not evaluated."""
 
 
 class Slice:
@@ -126,7 +128,7 @@ class Slice:
         if kept is None or version != self.version:
             span = _body(node) if isinstance(node, ast.stmt) else (0, module.text.count("\n") + 1)
             now = tuple(_lines_within(span, one) for one in (self._lines_of(module), self._readers_in(module)))
-            sets = _has_line(span, self._writes_in(module))
+            sets = any(_has_line(span, one) for one in (self._writes_in(module), self._leads_in(module)))
             if kept is None or (*now, sets) != lines:
                 kept = _Keeping(self, module, is_writer=sets).keep(node.body)  # type: ignore[attr-defined]
             self._kept[node] = self.version, (*now, sets), kept
@@ -164,6 +166,10 @@ class Slice:
 
     def _sets_in(self, module: Module) -> list[int]:
         return self._found(module, "sets", [(self.settings, self._index(module).stored)])
+
+    def _leads_in(self, module: Module) -> list[int]:
+        """Return the lines of a module that set attributes which lead to objects with settings."""
+        return self._found(module, "leads", [(self.paths, self._index(module).stored)])
 
     def _lines_of(self, module: Module) -> list[int]:
         index = self._index(module)
@@ -207,6 +213,10 @@ class _Keeping:
             self._observe(statement)
         self.slice.lead(self._paths)
         self.kept.needed = self.needed
+        self.kept.has_results = any(
+            isinstance(one, ast.Return) and one.value is not None and one not in self.kept.statements
+            for one in _statements(body)
+        )
         return self.kept
 
     def _visit(self, statement: ast.stmt, *, is_tainted: bool) -> bool:
