@@ -177,7 +177,10 @@ def write(run: Run, owner: object, name: str, value: object) -> None:
             if name in KEPT_STATE and not owner.is_bare:
                 run.hold(owner)
                 value = run.sampled(value, name) if name in SETTINGS else value
+            elif run.is_reading:
+                run.event("sets", owner, name, value)
             run.objects.setdefault(owner.key, owner)
+            run.sets_given = run.sets_given or (owner.is_given and name in KEPT_STATE)
             owner.fields[name] = value
         case Class():
             owner.made[name] = value

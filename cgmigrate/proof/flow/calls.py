@@ -69,7 +69,7 @@ def call_function(run: Run, function: Function, positional: list[object], named:
         if wrapped is not function:
             return call(run, wrapped, positional, named)
     is_whole = False
-    if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.has_words(node, module):
+    if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         is_whole = all(map(is_plain, (*positional, *named.values()))) and bool(positional or named)
         if not is_whole:
             return _not_followed(run, function, positional, named)
@@ -217,7 +217,7 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
 
 def _unknown(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a call that is not followed; other code sees what it gets."""
-    if name.rpartition(".")[2] not in _SHOWING:
+    if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
         return _external(run, f"{name}.Made", positional, named)

@@ -12,13 +12,12 @@ from cgmigrate.proof.flow.calls import HANDLERS, call_function
 from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.modules import Module, Modules, is_test
 from cgmigrate.proof.flow.names import class_of, is_record
-from cgmigrate.proof.flow.run import GivenError, NotFollowedError, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.run import GivenError, Name, NotFollowedError, Run, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
-from cgmigrate.proof.flow.states import Pair, agree, flags, short
+from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, short
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.values import Class, Function, Object, Scope, Unknown, shown
 from cgmigrate.proof.flow.world import SETTINGS
-from cgmigrate.proof.flow.run import KEPT_STATE, Name
 
 _PLAIN = re.compile(r"\b(str|int|bool|float|list|dict|List|Dict|Sequence|tuple|Callable)\b")
 TOP = "<module>"
@@ -202,12 +201,19 @@ def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Ou
             difference = f"`{entry.label}` would end with {after.outcome.removeprefix('raises ')} ({entry.path})"
     elif differing is not None:
         difference = f"`{entry.label}` would give the settings another meaning ({entry.path})"
-    elif before.events != after.events or _rest(before, entry) != _rest(after, entry):
+    elif before.events != after.events or (not is_test(entry.path) and _records(before) != _records(after)):
         difference = f"`{entry.label}` would do something else with the settings ({entry.path})"
+    if before.given and not before.uses and not (before.sets_given or after.sets_given):
+        # It reads what is validated: the new release makes the same of the object before and after the edits.
+        difference = ""
     return Outcome(
         frozenset(before.uses),
         difference,
-        tuple(dict.fromkeys(one for one in pairs if agree(one, old.world, new.world))),
+        tuple(
+            one
+            for one in dict.fromkeys(pairs)
+            if agree(one, old.world, new.world) and not is_refused(one[0], old.world)
+        ),
         any(one[0] != one[1] for one in pairs),
         any(not one.is_given for one in before.objects.values() if one.is_holder) or any(before.given.values()),
     )
@@ -220,18 +226,10 @@ def _pairs(before: Run, after: Run) -> Iterator[Pair]:
             yield tuple(state_of(one) if one is not None else () for one in both)  # type: ignore[misc]
 
 
-def _rest(run: Run, entry: Entry) -> list[str]:
-    """Return a text for all that objects have apart from settings."""
-    texts = []
-    for key, one in run.objects.items():
-        names = [
-            name
-            for name in one.fields
-            if (name not in KEPT_STATE or (one.is_bare and not is_test(entry.path)))
-            and not (isinstance(one.fields[name], Object) and one.fields[name].is_part)  # type: ignore[attr-defined]
-        ]
-        texts += [f"{key}.{name}={shown(one.fields[name], 2)}" for name in sorted(names)]
-    return sorted(texts)
+def _records(run: Run) -> list[str]:
+    """Return a text for the settings of objects of the project's own, which keep their names."""
+    records = [one for one in run.objects.values() if one.is_bare]
+    return sorted(f"{one.key}.{name}={shown(one.fields[name])}" for one in records for name in SETTINGS & one.fields.keys())
 
 
 def _is_by_release(

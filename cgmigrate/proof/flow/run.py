@@ -86,6 +86,10 @@ class Run:
     given: dict[str, int] = field(default_factory=dict)
     """The given objects, each with the number of its state."""
     outcome: str = ""
+    sets_given: bool = False
+    """Whether it sets something of an object that other code gives."""
+    is_reading: bool = False
+    """Whether the current statement uses what is read of settings."""
     depth: int = 0
     steps: int = 0
 

@@ -52,6 +52,8 @@ class Kept:
 
     statements: set[ast.stmt] = field(default_factory=set)
     observed: set[ast.stmt] = field(default_factory=set)
+    reading: set[ast.stmt] = field(default_factory=set)
+    """Those that use what is read of settings."""
     needed: set[str] = field(default_factory=set)
     """The variables that they use."""
     has_results: bool = False
@@ -122,6 +124,10 @@ class Slice:
         """Return whether a statement has a word that matters; of a function, its body."""
         return _has_line(_body(node), self._lines_of(module))
 
+    def follows(self, node: AnyFunction, module: Module) -> bool:
+        """Return whether a function is followed: it has words, or had them before the edits."""
+        return node.name in self.functions or self.has_words(node, module)
+
     def kept(self, node: ast.AST, module: Module) -> Kept:
         """Return what is evaluated of a function, or of the top of a module."""
         version, lines, kept = self._kept.get(node, (-1, None, None))
@@ -129,6 +135,7 @@ class Slice:
             span = _body(node) if isinstance(node, ast.stmt) else (0, module.text.count("\n") + 1)
             now = tuple(_lines_within(span, one) for one in (self._lines_of(module), self._readers_in(module)))
             sets = any(_has_line(span, one) for one in (self._writes_in(module), self._leads_in(module)))
+            sets = sets or getattr(node, "name", "") in self.writers
             if kept is None or (*now, sets) != lines:
                 kept = _Keeping(self, module, is_writer=sets).keep(node.body)  # type: ignore[attr-defined]
             self._kept[node] = self.version, (*now, sets), kept
@@ -151,7 +158,8 @@ class Slice:
     def whole(self, node: ast.AST) -> Kept:
         """Return all statements of a function: one that computes with what is known."""
         body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
-        return Kept(set(_statements(body)))
+        statements = set(_statements(body))
+        return Kept(statements, reading=statements)
 
     # --- lines ------------------------------------------------------------------------------------
 
@@ -245,6 +253,8 @@ class _Keeping:
             return self.slice.has_words(statement, self.module)
         nodes = heads_of(statement) if bodies_of(statement) else [statement]
         is_tainted = any(self._has_taint(one) for one in nodes)
+        if is_tainted:
+            self.kept.reading.add(statement)
         if is_tainted and not bodies_of(statement):
             self.tainted.update(bound_by(statement))
         return is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)

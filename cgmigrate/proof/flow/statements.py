@@ -40,13 +40,17 @@ def execute(own: Evaluator, body: Sequence[ast.stmt], kept: Kept) -> None:
         if statement not in kept.statements:
             continue
         own.run.step()
-        if type(statement) in _COMPOUND:
-            _COMPOUND[type(statement)](own, statement, kept)
-            continue
-        own.run.note(own.module, statement)
-        method = _SIMPLE.get(type(statement))
-        if method is not None:
-            method(own, statement)
+        before, own.run.is_reading = own.run.is_reading, statement in kept.reading
+        try:
+            if type(statement) in _COMPOUND:
+                _COMPOUND[type(statement)](own, statement, kept)
+                continue
+            own.run.note(own.module, statement)
+            method = _SIMPLE.get(type(statement))
+            if method is not None:
+                method(own, statement)
+        finally:
+            own.run.is_reading = before
 
 
 # --- simple statements ----------------------------------------------------------------------------
@@ -90,7 +94,7 @@ def _loaded(target: ast.expr) -> ast.expr:
 
 def _expression(own: Evaluator, node: ast.Expr) -> None:
     value = own.value(node.value)
-    if not isinstance(node.value, (ast.Call, ast.Yield, ast.Await)):
+    if own.run.is_reading and not isinstance(node.value, (ast.Call, ast.Yield, ast.Await)):
         own.run.event("reads", value)
 
 

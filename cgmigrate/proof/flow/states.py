@@ -64,6 +64,11 @@ def agree(pair: Pair, source: World, target: World) -> bool:
     return before is None or isinstance(before, Rejected) or before == captured(pair[1], target)
 
 
+def is_refused(state: Frozen, world: World) -> bool:
+    """Return whether a release refuses the settings of an object: no program has it."""
+    return isinstance(captured(state, world), Rejected)
+
+
 def _uncovers(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
     """Return whether settings act after the edits that the old text replaced, or that no release accepts together."""
     is_on = new.get(IMPL, "none") != "none" or bool(new.get(ENABLE) or new.get(EXTERNAL))
