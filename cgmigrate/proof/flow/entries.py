@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-
 
 from cgmigrate.proof.flow.calls import HANDLERS, call_function
 from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.modules import Module, Modules, is_test
 from cgmigrate.proof.flow.names import class_of, is_record
-from cgmigrate.proof.flow.run import GivenError, Name, NotFollowedError, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.run import Frozen, GivenError, Name, NotFollowedError, Run, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
-from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, short
 from cgmigrate.proof.flow.statements import execute
+from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, short
 from cgmigrate.proof.flow.values import Class, Function, Object, Scope, Unknown, shown
 from cgmigrate.proof.flow.world import SETTINGS
 
@@ -85,13 +84,12 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
     state = None if pair is None else len(states) - 1
     olds, news = [one[0] for one in states if one], [one[1] for one in states if one]
     try:
-        for before in _paths(entry, old, olds, state, {}, result):
+        for before in _paths(entry, old, olds, state, None, result):
             result.uses |= before.uses
-            decided = {key: chosen for key, (chosen, _) in before.choices.items()}
             if before.outcome.startswith("raises"):
                 result.outcomes.append(Outcome(frozenset(), is_useless=True))
                 continue
-            for after in _paths(entry, new, news, state, decided, result):
+            for after in _paths(entry, new, news, state, before, result):
                 result.outcomes.append(_compared(entry, before, after, old, new))
                 if result.outcomes[-1].difference and _is_by_release(entry, before, after, olds, state, old, new):
                     result.outcomes[-1] = Outcome(frozenset(), is_useless=True)
@@ -105,10 +103,13 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
 
 
 def _paths(
-    entry: Entry, side: Side, states: Sequence[object], state: int | None, decided: Mapping[str, int], result: Result
+    entry: Entry, side: Side, states: Sequence[Frozen], state: int | None, first: Run | None, result: Result
 ) -> Iterator[Run]:
+    """Yield the paths through an entry point: of the edited code, those with the choices of a path before."""
+    decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
+
     def make(planned: Sequence[int]) -> Run:
-        return Run(side, HANDLERS, states, state, planned, decided)  # type: ignore[arg-type]
+        return Run(side, HANDLERS, states, state, planned, decided, known=dict(first.known) if first else {})
 
     module = side.modules.read(entry.path)
     if module is None:
@@ -233,12 +234,11 @@ def _records(run: Run) -> list[str]:
 
 
 def _is_by_release(
-    entry: Entry, before: Run, after: Run, states: Sequence[object], state: int | None, old: Side, new: Side
+    entry: Entry, before: Run, after: Run, states: Sequence[Frozen], state: int | None, old: Side, new: Side
 ) -> bool:
     """Return whether the new release makes the same of the old text: then no edit makes the difference."""
     on_target = Side(old.modules, new.world, old.slice, old.changes)
-    decided = {key: chosen for key, (chosen, _) in before.choices.items()}
-    for unedited in _paths(entry, on_target, states, state, decided, Result()):
+    for unedited in _paths(entry, on_target, states, state, before, Result()):
         if not _compared(entry, unedited, after, on_target, new).difference:
             return True
     return False

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from cgmigrate.megatron.settings import LAYER_MODULES
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import enumeration, global_name
@@ -25,7 +26,6 @@ from cgmigrate.proof.flow.values import (
     is_plain,
     shown,
 )
-from cgmigrate.megatron.settings import LAYER_MODULES
 from cgmigrate.proof.flow.world import value_of_member
 
 _MOST_ITEMS = 256

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.megatron.types import Reader
 from cgmigrate.proof.flow.changes import Change, Name, Releases
 from cgmigrate.proof.flow.entries import Entry, Outcome, Result, entries_of, evaluate
 from cgmigrate.proof.flow.modules import Module, Modules, is_test
@@ -19,7 +20,6 @@ from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.slices import Slice
 from cgmigrate.proof.flow.states import Pair, Pool
 from cgmigrate.proof.flow.world import World
-from cgmigrate.megatron.types import Reader
 
 _MOST_ROUNDS = 40
 _MOST_STATES = 128
@@ -177,7 +177,7 @@ class Proofs:
 
     def _note(self, entry: Entry, number: int | None, result: Result, current: _Round, made: _Forms) -> None:
         if result.error:
-            current.errors |= {name: result.error for name in result.uses & made.keys()}
+            current.errors |= dict.fromkeys(result.uses & made.keys(), result.error)
         sources = current.pool.sources[number] if number is not None else set[Name]()
         for one in result.outcomes:
             uses = one.uses & made.keys()

@@ -8,8 +8,8 @@ from typing import Any
 
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator
-from cgmigrate.proof.flow.names import class_of, imported
 from cgmigrate.proof.flow.modules import Import
+from cgmigrate.proof.flow.names import class_of, imported
 from cgmigrate.proof.flow.run import RaisedError
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.values import Bound, Builtin, Class, External, Function, Object, Unknown, shown

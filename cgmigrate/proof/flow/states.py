@@ -8,7 +8,17 @@ from functools import lru_cache
 
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, SPLIT_IN
-from cgmigrate.megatron.settings import DEPRECATED, ENABLE, EXTERNAL, IMPL, INFERENCE, LAYER_MODULES, MODULES, SCOPE, names_in
+from cgmigrate.megatron.settings import (
+    DEPRECATED,
+    ENABLE,
+    EXTERNAL,
+    IMPL,
+    INFERENCE,
+    LAYER_MODULES,
+    MODULES,
+    SCOPE,
+    names_in,
+)
 from cgmigrate.megatron.types import Capture, Rejected
 from cgmigrate.proof.flow.run import Frozen, Name, frozen, thawed
 from cgmigrate.proof.flow.values import Member
