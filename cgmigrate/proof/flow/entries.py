@@ -28,6 +28,9 @@ class Entry:
 
     path: str
     name: str
+    lines: tuple[int, int] = (0, 0)
+    sets: bool = False
+    """Whether it sets settings, or calls what sets them."""
 
     @property
     def label(self) -> str:
@@ -67,14 +70,17 @@ class Result:
 
 def entries_of(module: Module, side: Side) -> Iterator[Entry]:
     """Yield the entry points of a module that touch settings."""
-    names = {}
+    found = dict[str, Entry]()
     for name, node in functions_of(module.tree.body):
         if side.slice.is_entry(node, module):
-            names[name] = node
-    yield from (Entry(module.path, name) for name in names)
-    rest = [one for one in module.tree.body if not isinstance(one, (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom))]
+            lines = node.lineno, node.end_lineno or node.lineno
+            found[name] = Entry(module.path, name, lines, side.slice.sets(node, module))
+    yield from found.values()
+    definitions = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    rest = [one for one in module.tree.body if not isinstance(one, definitions)]
     if any(side.slice.is_entry(one, module) for one in rest):
-        yield Entry(module.path, TOP)
+        sets = any(side.slice.sets(one, module) for one in rest)
+        yield Entry(module.path, TOP, (0, module.text.count("\n") + 1), sets)
 
 
 def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:

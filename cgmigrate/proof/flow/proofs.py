@@ -59,17 +59,17 @@ class Proofs:
     forms: dict[Name, int] = field(default_factory=dict)
     """The form in which a change is proved, if it is not the first one."""
     _known: dict[tuple[Entry, Pair | None], list[Result]] = field(default_factory=dict)
+    _at: dict[str, dict[int, frozenset[Name]]] = field(default_factory=dict)
+    """The changes at the lines of files."""
     _by_name: dict[Name, Change] = field(default_factory=dict)
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
         self._by_name = {one.name: one for one in self.changes}
-        at: dict[str, dict[int, frozenset[Name]]] = {}
         for change in self.changes:
             for path, line in change.places:
-                lines = at.setdefault(path, {})
+                lines = self._at.setdefault(path, {})
                 lines[line] = lines.get(line, frozenset()) | {change.name}
-        self._at = at
         product, tests = self._slices()
         if not self._settle(product, of_tests=False):
             return []
@@ -95,14 +95,23 @@ class Proofs:
             for module in code
             if self._is_followed(module)
             for entry in entries_of(module, side)
-            if not self._is_closed(entry, followed)
+            if (entry.sets or self._has_changes(entry)) and not self._is_closed(entry, followed)
         ]
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
         theirs = Slice(own)
         theirs.add(of_tests)
         other = Side(self.modules, world, theirs, self._at)
-        tests = [(entry, other) for module in of_tests for entry in entries_of(module, other) if entry.label.startswith("test")]
+        tests = [
+            (entry, other)
+            for module in of_tests
+            for entry in entries_of(module, other)
+            if entry.label.startswith("test") and module.path in self._at
+        ]
         return product, tests
+
+    def _has_changes(self, entry: Entry) -> bool:
+        """Return whether there are changes in an entry point. What only reads an object is right if that is right."""
+        return any(entry.lines[0] <= line <= entry.lines[1] for line in self._at.get(entry.path, ()))
 
     def _is_closed(self, entry: Entry, followed: Collection[str]) -> bool:
         """Return whether only code that is followed calls a function: it is private, and no other file names it."""

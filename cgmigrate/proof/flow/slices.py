@@ -120,6 +120,10 @@ class Slice:
         """Return whether a statement, or the body of a function, uses settings itself, or calls what sets them."""
         return any(_has_line(_body(node), lines) for lines in (self._settings_in(module), self._writes_in(module)))
 
+    def sets(self, node: ast.stmt, module: Module) -> bool:
+        """Return whether a statement sets settings, or calls what sets them."""
+        return _has_line(_body(node), self._writes_in(module))
+
     def has_words(self, node: ast.stmt | ast.expr, module: Module) -> bool:
         """Return whether a statement has a word that matters; of a function, its body."""
         return _has_line(_body(node), self._lines_of(module))
