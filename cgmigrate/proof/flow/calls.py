@@ -70,7 +70,8 @@ def call_function(run: Run, function: Function, positional: list[object], named:
             return call(run, wrapped, positional, named)
     is_whole = False
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
-        is_whole = all(map(is_plain, (*positional, *named.values()))) and bool(positional or named)
+        given = (*positional, *named.values())
+        is_whole = (all(map(is_plain, given)) and bool(given)) or any(map(_is_setting, given))
         if not is_whole:
             return _not_followed(run, function, positional, named)
     scope = Scope(arguments_of(run, function, positional, named), function.scope)
@@ -80,6 +81,10 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     if isinstance(node, ast.Lambda):
         return own.value(node.body)
     return _body(run, own, node, run.side.slice.whole(node) if is_whole else run.side.slice.kept(node, module))
+
+
+def _is_setting(value: object) -> bool:
+    return isinstance(value, str) and value in KEPT_STATE
 
 
 def _not_followed(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> object:

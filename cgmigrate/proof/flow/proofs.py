@@ -15,6 +15,7 @@ from cgmigrate.megatron.types import Reader
 from cgmigrate.proof.flow.changes import Change, Name, Releases
 from cgmigrate.proof.flow.entries import Entry, Outcome, Result, entries_of, evaluate
 from cgmigrate.proof.flow.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.parts import parts_of_names
 from cgmigrate.proof.flow.run import Side
 from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.slices import Slice
@@ -70,6 +71,11 @@ class Proofs:
             for path, line in change.places:
                 lines = self._at.setdefault(path, {})
                 lines[line] = lines.get(line, frozenset()) | {change.name}
+        if parts := parts_of_names(self.files_with, self.modules):
+            path, lines = next(iter(parts.items()))
+            reason = f"the code at {path}:{lines[0]} may set or read it by a name that it makes"
+            self.failed |= dict.fromkeys(self._made(), reason)
+            return []
         product, tests = self._slices()
         if not self._settle(product, of_tests=False):
             return []
