@@ -19,7 +19,7 @@ from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
 from cgmigrate.linking.option_definitions import options_defined
-from cgmigrate.linking.python.modules import imported_in, is_test
+from cgmigrate.proof.flow.modules import imported_in, is_test
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.files import read_bytes

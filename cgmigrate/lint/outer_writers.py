@@ -13,7 +13,7 @@ from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import is_documentation
 from cgmigrate.linking.name_spellings import spellings
 from cgmigrate.linking.overrides import Overrides
-from cgmigrate.linking.python.modules import is_test
+from cgmigrate.proof.flow.modules import is_test
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release

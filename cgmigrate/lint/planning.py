@@ -306,7 +306,7 @@ class Planner:
 
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
-        from cgmigrate.project.checkout import code_of, files_with
+        from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
         if os.path.realpath(file.path) not in seeds or not self._follows(top, seeds):
@@ -337,7 +337,6 @@ class Planner:
                 Checkout(
                     seeds,
                     lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
-                    lambda: code_of(top),
                 ),
                 self._outer_writer(top, file),
                 Style(options.explicit, options.setters),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import itemgetter
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.changes import same
@@ -16,22 +15,21 @@ from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
 from cgmigrate.documents.sites import CannotEditError, Document, Role, Site
-from cgmigrate.linking.python.modules import Modules, is_test
-from cgmigrate.linking.python.proofs import Proofs
-from cgmigrate.linking.python.rounds import Change, Name, Releases
-from cgmigrate.linking.python.setters import setters_of
-from cgmigrate.linking.python.shims import is_shim
-from cgmigrate.linking.python.words import Words
-from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.lint.proof_cache import Outcome, key_of, load, store
 from cgmigrate.lint.proof_rewrites import proof_rewrites
 from cgmigrate.megatron.releases import SPLIT_IN
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Choice, Undecided, names_in
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, names_in
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import shown_path
+from cgmigrate.proof.flow.changes import Change, Name, Releases
+from cgmigrate.proof.flow.modules import Modules, is_test
+from cgmigrate.proof.flow.proofs import Proofs
+from cgmigrate.proof.flow.setters import setters_of
+from cgmigrate.proof.flow.shims import is_shim
+from cgmigrate.proof.flow.words import Words
+from cgmigrate.proof.flow.world import SETTINGS
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span
 
@@ -100,8 +98,6 @@ class Style:
 
 
 PLAIN = Style()
-_WORTH_KEEPING = 2.0
-"""How many seconds a proof takes whose result is kept."""
 OWNER_OF_OBJECTS = "megatron.bridge"
 """The package whose objects are followed."""
 
@@ -110,12 +106,11 @@ OWNER_OF_OBJECTS = "megatron.bridge"
 class Checkout:
     """The Python files of a checkout: ``seeds`` are those with settings, by their real paths.
 
-    ``list_code`` returns those with code, and ``list_files`` all of them.
+    ``list_code`` returns those with code.
     """
 
     seeds: Sequence[str]
     list_code: Callable[[], Iterable[str]]
-    list_files: Callable[[], Iterable[str]]
 
 
 def proved_sites(
@@ -124,8 +119,7 @@ def proved_sites(
     """Return what is proved for files of a project that have the same releases, by their real paths.
 
     ``outer_writer`` says what else sets settings of its objects, which prevents a proof. Nothing is proved for files
-    alone that import nothing of Megatron: they only work with what others give them. A proof that was made before of
-    the same files is not made again.
+    alone that import nothing of Megatron: they only work with what others give them.
     """
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
     if not any(
@@ -152,21 +146,8 @@ def proved_sites(
     def edited(names: Mapping[Name, int]) -> Modules:
         return modules.with_texts(_edited(candidates, names))
 
-    releases = Releases(context.source, context.target)
-
-    def outcome() -> Outcome:
-        proofs = Proofs(modules, checkout.seeds, changes, releases, edited, words.files_with)
-        groups = proofs.components()
-        return Outcome(tuple(groups), proofs.forms, proofs.failed)
-
-    described = (
-        repr(releases),
-        repr(style),
-        repr(setters),
-        *checkout.seeds,
-        *map(repr, _described(candidates, changes)),
-    )
-    return _by_file(candidates, _known_or(outcome, described, tuple(checkout.list_files()), modules), setters)
+    proofs = Proofs(modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with)
+    return _by_file(candidates, proofs.components(), proofs, setters)
 
 
 def _tree_of(files: Mapping[str, ExaminedFile], path: str, text: str) -> ast.Module | None:
@@ -183,30 +164,6 @@ def _withheld(candidates: Mapping[str, _File], reason: str) -> dict[str, ProvedS
         )
         for path, file in candidates.items()
     }
-
-
-def _described(candidates: Mapping[str, _File], changes: Iterable[Change]) -> Iterator[object]:
-    """Yield what describes some changes: their places, and what they write."""
-    for one in changes:
-        file = candidates[one.path]
-        yield one.name, sorted(one.places), file.sets[one.name], file.forms.get(one.name)
-
-
-def _known_or(
-    outcome: Callable[[], Outcome], described: Iterable[str], files: Collection[str], modules: Modules
-) -> Outcome:
-    """Return what was proved before, or is proved now. What takes a moment is not kept."""
-    if not files:
-        return outcome()
-    key = key_of(described, files)
-    if (known := load(key)) is not None:
-        return known
-    start = monotonic()
-    proved = outcome()
-    if monotonic() - start > _WORTH_KEEPING and key_of(described, files) == key:
-        # No file has changed since.
-        store(key, proved, modules.files.difference(map(os.path.realpath, files)))
-    return proved
 
 
 def _candidates(path: str, file: ExaminedFile) -> _File:
@@ -381,14 +338,8 @@ def _change(name: Name, file: _File) -> Change:
         lines.update(_lines_of(document, _span_of(document, index)))
     reads = any(index >= len(document.sites) for _, index in file.sets[name].members)
     forms = len(file.forms.get(name, (None,)))
-    values = [value for settings in file.sets[name].rewrites.values() for value in settings.values()]
-    takes_values = any(isinstance(value, (Undecided, Choice)) for value in values)
     places = frozenset((name[0], line) for line in lines)
-    origins = [document.sites[index].origin for _, index in file.sets[name].members if index < len(document.sites)]
-    of_keywords = not reads and all(one is not None and one.merged for one in origins)
-    through = next((one.through for one in origins if one is not None and one.merged and one.through), "")
-    needs_owner, of_keywords = _needs_owner(file), of_keywords and not through
-    return Change(name, name[0], places, forms, reads, needs_owner, takes_values, of_keywords, through)
+    return Change(name, name[0], places, forms, reads, _needs_owner(file))
 
 
 def _lines_of(document: Document, span: Span) -> range:
@@ -430,8 +381,9 @@ def _edited(candidates: Mapping[str, _File], names: Mapping[Name, int]) -> dict[
     return texts
 
 
-def _by_file(candidates: Mapping[str, _File], proofs: Outcome, setters: Setters | None) -> dict[str, ProvedSites]:
-    components = proofs.groups
+def _by_file(
+    candidates: Mapping[str, _File], components: Sequence[frozenset[Name]], proofs: Proofs, setters: Setters | None
+) -> dict[str, ProvedSites]:
     number = {name: at for at, component in enumerate(components) for name in component}
     clusters = _clusters([{path for path, _ in component} for component in components])
     result = {}

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.linking.python.data_names import DataNames
-from cgmigrate.linking.python.modules import Modules
+from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.linking.python.references import References
-from cgmigrate.linking.python.words import Words
+from cgmigrate.proof.flow.words import Words
 from tests.support.files import write
 
 TABLE = 'OVERRIDES = {"cuda_graph_scope": ["attn"]}\n'

@@ -9,7 +9,7 @@ import pytest
 
 from cgmigrate.linking.python.evaluation import Path, Touched, Unknowns
 from cgmigrate.linking.python.known_paths import KnownPaths
-from cgmigrate.linking.python.modules import Module
+from cgmigrate.proof.flow.modules import Module
 from cgmigrate.linking.python.pieces import Unit
 from cgmigrate.linking.python.values import CannotFollowError
 

@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from cgmigrate.linking.python.layers import copies_built
-from cgmigrate.linking.python.modules import Modules
+from cgmigrate.proof.flow.modules import Modules
 
 PATH = "/vision.py"
 TEXT = """\

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cgmigrate.linking.python.evaluation import Code
-from cgmigrate.linking.python.modules import Module, Modules
+from cgmigrate.proof.flow.modules import Module, Modules
 
 PATH = "/recipe.py"
 TEXT = """\

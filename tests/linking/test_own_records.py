@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from cgmigrate.linking.python.modules import Modules
+from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.linking.python.own_objects import own_parameters
 
 RECORD = "class Preset:\n    cuda_graph_scope: str | None = None\n"

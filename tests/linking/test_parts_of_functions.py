@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from cgmigrate.linking.python.modules import Module, Modules
+from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.linking.python.pieces import Unit, part_of, parts_around, unit_of
 
 OLD = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.linking.python.values import Method, frozen, thawed
-from cgmigrate.linking.python.world import value_of_member
+from cgmigrate.proof.flow.world import value_of_member
 from tests.support.files import write
 from tests.support.paths import FETCHED
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.linking.python.modules import Modules
+from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.rounds import Change
 from cgmigrate.linking.python.stand_ins import StandIns
-from cgmigrate.linking.python.words import Words
+from cgmigrate.proof.flow.words import Words
 from tests.support.files import write
 
 READER = "def captures(model):\n    return list(model.cuda_graph_scope)\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cgmigrate.linking.python.modules import Modules
+from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.linking.python.pieces import Unit, unit_of
 from cgmigrate.linking.python.trials import Forms, Trials
 

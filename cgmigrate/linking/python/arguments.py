@@ -9,7 +9,7 @@ from cgmigrate.linking.python.evaluation import LOGGED, Frame, Run
 from cgmigrate.linking.python.objects import each_part, functions_in, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import Class, Function, Namespace, Object, Partial, is_plain, key_of
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 from cgmigrate.megatron.settings import IMPLEMENTATIONS
 
 Arguments = tuple[list[object], dict[str, object]]

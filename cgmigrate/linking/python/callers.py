@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.layers import is_layer
-from cgmigrate.linking.python.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.modules import Module, Modules, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
 
 FilesWith = Callable[[Collection[str]], Iterable[str]]

@@ -14,7 +14,7 @@ from cgmigrate.linking.python.function_calls import called_function, called_part
 from cgmigrate.linking.python.objects import attribute, check_members
 from cgmigrate.linking.python.outside_calls import called_object, called_outside
 from cgmigrate.linking.python.values import Class, Function, Method, Object, Outside, Partial
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 
 def value_of_call(node: ast.Call, frame: Frame, run: Run) -> object:

@@ -11,7 +11,7 @@ from functools import cached_property
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, closed_by_words, facts_of, words_of
 from cgmigrate.linking.python.leading_results import LeadingResults
-from cgmigrate.linking.python.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.modules import Module, Modules, is_test
 from cgmigrate.linking.python.pieces import Unit
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.rounds import Change, Name, Place

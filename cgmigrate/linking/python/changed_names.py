@@ -10,7 +10,7 @@ from functools import lru_cache
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, changed_aliases, changed_names, origins
-from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Import, Module, Modules
+from cgmigrate.proof.flow.modules import IMPORTS_BY_NAME, Import, Module, Modules
 
 ANY = "*"
 """Any name of a module: code binds one that it computes."""

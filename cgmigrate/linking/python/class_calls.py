@@ -12,11 +12,11 @@ from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.arguments import Arguments, Place, is_object, note_choice
 from cgmigrate.linking.python.default_fields import NO_DEFAULTS, default_fields
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, Run, cannot_follow
-from cgmigrate.linking.python.modules import is_test
+from cgmigrate.proof.flow.modules import is_test
 from cgmigrate.linking.python.objects import kept_by_class, may_change_items, set_attribute
 from cgmigrate.linking.python.own_objects import fields_of, has_slots, is_record
 from cgmigrate.linking.python.values import CannotFollowError, Class, Object, Outside, key_of
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _MAKING = frozenset(("__init__", "__post_init__", "__new__"))
 

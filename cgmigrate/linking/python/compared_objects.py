@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.evaluation import Frame, ReadsSettingsError, Run, cannot_follow
-from cgmigrate.linking.python.modules import is_test
+from cgmigrate.proof.flow.modules import is_test
 from cgmigrate.linking.python.objects import copied, used, uses_settings
 from cgmigrate.linking.python.values import (
     TEXT_OF_SETTINGS,
@@ -20,7 +20,7 @@ from cgmigrate.linking.python.values import (
     is_plain,
     key_of,
 )
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _OF = "of"
 _Place = tuple[ast.AST, Frame, Run]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from cgmigrate.linking.python.calls import value_of_call
 from cgmigrate.linking.python.evaluation import Code, Handlers, Path, Run, Touched, Unknowns, paths_of
 from cgmigrate.linking.python.known_paths import KnownPaths
-from cgmigrate.linking.python.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.modules import Module, Modules, is_test
 from cgmigrate.linking.python.outcomes import agree, is_half_renamed, keeps_old, keeps_replaced, rest_of
 from cgmigrate.linking.python.path_pairs import (
     left_by,
@@ -23,10 +23,10 @@ from cgmigrate.linking.python.path_pairs import (
 from cgmigrate.linking.python.pieces import Unit, part_of, unit_of
 from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.rounds import Place
-from cgmigrate.linking.python.shims import is_shim
+from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.linking.python.statements import execute, store
 from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings, is_plain, key_of
-from cgmigrate.linking.python.world import World
+from cgmigrate.proof.flow.world import World
 from cgmigrate.megatron.settings import DEPRECATED
 
 _HANDLERS = Handlers(value_of_call, execute, store)

@@ -8,7 +8,7 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.evaluation import Run
 from cgmigrate.linking.python.lookup import name_in
-from cgmigrate.linking.python.modules import Import
+from cgmigrate.proof.flow.modules import Import
 from cgmigrate.linking.python.relevance import computed_name
 from cgmigrate.linking.python.values import CannotFollowError, Function, Namespace
 

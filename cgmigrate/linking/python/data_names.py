@@ -15,13 +15,13 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
-from cgmigrate.linking.python.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.modules import Module, Modules, is_test
 from cgmigrate.linking.python.name_texts import ACCESSES, last_name, texts_in
 from cgmigrate.linking.python.references import Code, References
 from cgmigrate.linking.python.relevance import computed_name
 from cgmigrate.linking.python.rounds import Place
-from cgmigrate.linking.python.words import ANY_SPELLING
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.words import ANY_SPELLING
+from cgmigrate.proof.flow.world import SETTINGS
 
 _MOST_IMPORTS = 3
 _MOST_STEPS = 4

@@ -12,7 +12,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from cgmigrate.documents.python.source import NOT_LITERAL, dotted, literal_value
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 NO_DEFAULTS: Mapping[str, object] = MappingProxyType({})
 

@@ -12,10 +12,10 @@ from collections import ChainMap
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.linking.python.modules import Module, Modules
+from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.linking.python.relevance import Relevance
 from cgmigrate.linking.python.values import TEXT_OF_SETTINGS, CannotFollowError, FrozenSettings, Function, Object
-from cgmigrate.linking.python.world import World
+from cgmigrate.proof.flow.world import World
 
 _MISSING = object()
 _MOST_STEPS_OF_ALL = 4_000

@@ -30,7 +30,7 @@ from cgmigrate.linking.python.values import (
     key_of,
     may_be_part_of,
 )
-from cgmigrate.linking.python.world import SETTINGS, is_enumeration
+from cgmigrate.proof.flow.world import SETTINGS, is_enumeration
 
 _MOST_ITEMS = 1024
 _MOST_CHOICES = 4

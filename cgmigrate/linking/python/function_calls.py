@@ -21,7 +21,7 @@ from cgmigrate.linking.python.evaluation import (
 )
 from cgmigrate.linking.python.expressions import evaluate
 from cgmigrate.linking.python.layers import copies_built
-from cgmigrate.linking.python.modules import Module, is_test
+from cgmigrate.proof.flow.modules import Module, is_test
 from cgmigrate.linking.python.objects import (
     forget_attributes,
     may_change,
@@ -33,7 +33,7 @@ from cgmigrate.linking.python.own_objects import own_parameters
 from cgmigrate.linking.python.parametrised import arguments_in, parametrised
 from cgmigrate.linking.python.replaced_code import is_patched, patched, texts_in
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial, SharedList, is_plain, key_of
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _OF_METHODS = ("classmethod", "staticmethod", "property")
 """Decorators that say how a function of a class is called: its body is executed as it is."""

@@ -12,12 +12,12 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of
-from cgmigrate.linking.python.modules import Modules, is_test
+from cgmigrate.proof.flow.modules import Modules, is_test
 from cgmigrate.linking.python.name_places import Places
 from cgmigrate.linking.python.name_search import NameSearch
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.relevance import sets_by_computed_name
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _WORDS = ("setattr", "__setattr__", "__dict__", "vars", "exec")
 

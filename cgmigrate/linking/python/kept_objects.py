@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.linking.python.modules import Modules
+from cgmigrate.proof.flow.modules import Modules
 
 _PLAIN = (ast.Constant, ast.JoinedStr, ast.Compare)
 

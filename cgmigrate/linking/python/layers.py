@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.modules import Import, Module, Modules
+from cgmigrate.proof.flow.modules import Import, Module, Modules
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS
 
 _LIBRARIES = ("torch.nn.", "megatron.core.", "transformer_engine.")

@@ -13,11 +13,11 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import has_parameters, walk
 from cgmigrate.linking.python.layers import is_layer
-from cgmigrate.linking.python.modules import Module
+from cgmigrate.proof.flow.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
 from cgmigrate.linking.python.references import Code, References
 from cgmigrate.linking.python.relevance import Relevance, holders_in
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _MAKING = frozenset(("__init__", "__post_init__"))
 OF_COLLECTIONS = frozenset(

@@ -14,7 +14,7 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import facts_of, returns_value
-from cgmigrate.linking.python.modules import LOOKUPS, Module, is_test
+from cgmigrate.proof.flow.modules import LOOKUPS, Module, is_test
 from cgmigrate.linking.python.references import Code, References
 
 _DEFINING = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)

@@ -10,7 +10,7 @@ from cgmigrate.documents.python.nodes import has_parameters, walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.changed_names import is_changed, is_replaced_by_tests
 from cgmigrate.linking.python.evaluation import Frame, Run, cannot_follow
-from cgmigrate.linking.python.modules import Import, Module
+from cgmigrate.proof.flow.modules import Import, Module
 from cgmigrate.linking.python.values import (
     CannotFollowError,
     Class,
@@ -23,7 +23,7 @@ from cgmigrate.linking.python.values import (
     SharedList,
     shared,
 )
-from cgmigrate.linking.python.world import SETTINGS, is_enumeration
+from cgmigrate.proof.flow.world import SETTINGS, is_enumeration
 
 _MOST_IMPORTS = 8
 _NONE = object()

@@ -10,7 +10,7 @@ from functools import lru_cache
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of, used_by
-from cgmigrate.linking.python.modules import Module, is_test
+from cgmigrate.proof.flow.modules import Module, is_test
 from cgmigrate.linking.python.name_flows import assigned, parts_of, results_of
 from cgmigrate.linking.python.name_texts import last_name
 from cgmigrate.linking.python.references import References

@@ -13,7 +13,7 @@ from itertools import chain
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.leading_code import OF_COLLECTIONS, FunctionFacts, facts_of
-from cgmigrate.linking.python.modules import Import, Module
+from cgmigrate.proof.flow.modules import Import, Module
 from cgmigrate.linking.python.name_flows import Flows, parameters_of, parts_of, results_of
 from cgmigrate.linking.python.name_places import Place, Places
 from cgmigrate.linking.python.name_texts import (
@@ -26,7 +26,7 @@ from cgmigrate.linking.python.name_texts import (
 )
 from cgmigrate.linking.python.names_set import names_set
 from cgmigrate.linking.python.references import References
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _MOST_STEPS = 8
 _MOST_PLACES_IN_ALL = 200

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _SHORTEST = 4
 """The length of a text that counts as a part of the name of a setting."""

@@ -26,7 +26,7 @@ from cgmigrate.linking.python.values import (
     may_be_part_of,
     thawed,
 )
-from cgmigrate.linking.python.world import SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
+from cgmigrate.proof.flow.world import SAMPLES, SETTINGS, TRACKERS, is_enumeration, value_of_member
 from cgmigrate.megatron.settings import DEPRECATED, ENABLE, EXTERNAL, FIELDS, MODULES
 
 _MISSING = object()

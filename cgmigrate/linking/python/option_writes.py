@@ -9,8 +9,8 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.linking.python.modules import Module, Modules, is_test
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.world import SETTINGS
 from cgmigrate.megatron.settings import DEPRECATED
 
 _OPTIONS = ("args", "options", "opts", "flags", "namespace")

@@ -7,7 +7,7 @@ from dataclasses import fields, is_dataclass
 from functools import lru_cache, partial
 
 from cgmigrate.linking.python.values import Member, Object, is_plain, key_of
-from cgmigrate.linking.python.world import SETTINGS, World
+from cgmigrate.proof.flow.world import SETTINGS, World
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import NEWEST, SPLIT_IN, Release
 from cgmigrate.megatron.settings import (

@@ -20,7 +20,7 @@ from cgmigrate.linking.python.class_calls import made_object
 from cgmigrate.linking.python.compared_objects import copy_of
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, Run, cannot_follow
 from cgmigrate.linking.python.expressions import derived
-from cgmigrate.linking.python.modules import is_test
+from cgmigrate.proof.flow.modules import is_test
 from cgmigrate.linking.python.objects import copied, forget, functions_in, has_settings, may_change, parts_of
 from cgmigrate.linking.python.replaced_code import PATCH, PATCHER, patched
 from cgmigrate.linking.python.values import (
@@ -34,7 +34,7 @@ from cgmigrate.linking.python.values import (
     key_of,
     may_be_part_of,
 )
-from cgmigrate.linking.python.world import SETTINGS, is_enumeration
+from cgmigrate.proof.flow.world import SETTINGS, is_enumeration
 
 _FINISHES = frozenset(
     (

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.modules import Import, Module, Modules
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.modules import Import, Module, Modules
+from cgmigrate.proof.flow.world import SETTINGS
 from cgmigrate.megatron.settings import DEPRECATED
 
 _MAKING = frozenset(("__init__", "__post_init__", "__new__", "__setattr__", "__getattribute__", "__getattr__"))

@@ -10,9 +10,9 @@ from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.changed_names import is_changed
 from cgmigrate.linking.python.evaluation import Frame, Run
 from cgmigrate.linking.python.expressions import evaluate
-from cgmigrate.linking.python.modules import Module, is_test
+from cgmigrate.proof.flow.modules import Module, is_test
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, Partial
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _MOST_ROWS = 64
 

@@ -8,7 +8,7 @@ from cgmigrate.linking.python.evaluation import LOGGED, Path
 from cgmigrate.linking.python.objects import each_part, frozen_settings, settings_of
 from cgmigrate.linking.python.outcomes import state_of
 from cgmigrate.linking.python.values import FrozenSettings, thawed
-from cgmigrate.linking.python.world import World
+from cgmigrate.proof.flow.world import World
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, INFERENCE, MODULES, SCOPE
 
 

@@ -18,7 +18,7 @@ from cgmigrate.linking.python.expressions import evaluate
 from cgmigrate.linking.python.function_calls import enter, executed_in, parameters, values_of_parameters
 from cgmigrate.linking.python.inner_functions import Inner, empty_function, inner_functions, lambdas_at_top
 from cgmigrate.linking.python.lookup import imported_in_function
-from cgmigrate.linking.python.modules import Module
+from cgmigrate.proof.flow.modules import Module
 from cgmigrate.linking.python.parametrised import arguments_in
 from cgmigrate.linking.python.statements import execute
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object

@@ -32,7 +32,7 @@ from cgmigrate.linking.python.hidden_setters import HiddenSetter, HiddenSetters
 from cgmigrate.linking.python.kept_objects import KeptObjects
 from cgmigrate.linking.python.layers import copies_built, is_layer
 from cgmigrate.linking.python.leading_code import code_used_by, is_table, relevance_of, words_of
-from cgmigrate.linking.python.modules import Modules, is_test
+from cgmigrate.proof.flow.modules import Modules, is_test
 from cgmigrate.linking.python.name_places import Places
 from cgmigrate.linking.python.option_writes import option_write
 from cgmigrate.linking.python.own_objects import reads_record
@@ -53,7 +53,7 @@ from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.relevance import Relevance, sets_by_computed_name
 from cgmigrate.linking.python.rounds import Change, Difference, Name, Place, Progress, Releases, Round
 from cgmigrate.linking.python.seen_changes import SeenChanges, watching
-from cgmigrate.linking.python.shims import is_shim
+from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.linking.python.stand_ins import StandIns
 from cgmigrate.linking.python.test_data import using
 from cgmigrate.linking.python.test_reach import may_have_fakes
@@ -63,7 +63,7 @@ from cgmigrate.linking.python.unknown_origins import reached_by_computed_names
 from cgmigrate.linking.python.values import CannotFollowError
 from cgmigrate.linking.python.variations import modules_named, varied
 from cgmigrate.linking.python.ways import OBJECT, RECORD, State, Way, Ways
-from cgmigrate.linking.python.world import SETTINGS, World
+from cgmigrate.proof.flow.world import SETTINGS, World
 from cgmigrate.megatron.types import Reader
 
 _MOST_ROUNDS = 48

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, LOOKUPS, Import, Module, Modules, is_test
+from cgmigrate.proof.flow.modules import IMPORTS_BY_NAME, LOOKUPS, Import, Module, Modules, is_test
 
 _MOST_IMPORTS = 8
 _MOST_FOLDERS = 8

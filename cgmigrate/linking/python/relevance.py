@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES, Alias, bound_methods, changed_aliases, holding_aliases
 from cgmigrate.linking.python.kept_objects import kept_in
-from cgmigrate.linking.python.modules import Module, is_test
+from cgmigrate.proof.flow.modules import Module, is_test
 from cgmigrate.linking.python.shared_collections import collections_in, passed_on_in
-from cgmigrate.linking.python.world import SETTINGS, TRACKERS
+from cgmigrate.proof.flow.world import SETTINGS, TRACKERS
 
 _COPIES = frozenset(("replace", "deepcopy"))
 """Names of code that copies an object."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from cgmigrate.linking.python.modules import Modules
+from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.linking.python.pieces import Unit
 from cgmigrate.linking.python.values import FrozenSettings
 from cgmigrate.megatron.releases import Release

@@ -13,7 +13,7 @@ from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.change_places import ChangePlaces
 from cgmigrate.linking.python.evaluation import ReadsSettingsError, ReplacesCodeError
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of
-from cgmigrate.linking.python.modules import IMPORTS_BY_NAME, Module, Modules, is_test
+from cgmigrate.proof.flow.modules import IMPORTS_BY_NAME, Module, Modules, is_test
 from cgmigrate.linking.python.name_texts import last_name, texts_of
 from cgmigrate.linking.python.pieces import AnyFunction, Unit, functions_of
 from cgmigrate.linking.python.references import References

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.aliases import COLLECTION_CHANGES
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 
 _COPIES = frozenset(("list", "tuple", "dict", "set", "frozenset", "sorted"))
 """Builtins that make a collection of the members of another one."""

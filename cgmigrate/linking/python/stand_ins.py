@@ -15,12 +15,12 @@ from typing import TypeGuard
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of
-from cgmigrate.linking.python.modules import Import, Module, is_test
+from cgmigrate.proof.flow.modules import Import, Module, is_test
 from cgmigrate.linking.python.name_flows import assigned, names_in, parameters_of, parts_of
 from cgmigrate.linking.python.name_texts import last_name
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.rounds import Change, Name
-from cgmigrate.linking.python.words import ANY_SPELLING
+from cgmigrate.proof.flow.words import ANY_SPELLING
 from cgmigrate.megatron.settings import DEPRECATED
 
 _MOST_CALLS = 3

@@ -11,7 +11,7 @@ from cgmigrate.linking.python.arguments import EXPECTS
 from cgmigrate.linking.python.compared_objects import check_text
 from cgmigrate.linking.python.evaluation import Frame, Left, RaisedError, Returned, Run, Signal, cannot_follow
 from cgmigrate.linking.python.expressions import derived, evaluate, truth
-from cgmigrate.linking.python.modules import is_test
+from cgmigrate.proof.flow.modules import is_test
 from cgmigrate.linking.python.objects import (
     check_members,
     has_settings,
@@ -19,7 +19,7 @@ from cgmigrate.linking.python.objects import (
     set_attribute,
     set_item,
 )
-from cgmigrate.linking.python.shims import is_shim
+from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.linking.python.values import CannotFollowError, Function, Object, key_of, may_be_part_of
 
 _MOST_ROUNDS = 256

@@ -19,13 +19,13 @@ from cgmigrate.documents.python.source import is_literal
 from cgmigrate.linking.python.callers import FilesWith
 from cgmigrate.linking.python.leading_code import FunctionFacts, facts_of, returns_value
 from cgmigrate.linking.python.leading_results import statements_with
-from cgmigrate.linking.python.modules import Module, is_test
+from cgmigrate.proof.flow.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, Unit
 from cgmigrate.linking.python.references import Code, References
 from cgmigrate.linking.python.rounds import Name
 from cgmigrate.linking.python.test_reach import ReachSearch, around
 from cgmigrate.linking.python.test_reads import OF_OBJECTS, key_of_data, reads_computed
-from cgmigrate.linking.python.world import SETTINGS
+from cgmigrate.proof.flow.world import SETTINGS
 from cgmigrate.megatron.settings import DEPRECATED
 
 _MOST_UNITS = 512

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.leading_code import FunctionFacts, returns_value
-from cgmigrate.linking.python.modules import Module, is_test
+from cgmigrate.proof.flow.modules import Module, is_test
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.rounds import Name

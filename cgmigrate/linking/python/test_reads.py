@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.python.modules import Module
+from cgmigrate.proof.flow.modules import Module
 from cgmigrate.linking.python.name_texts import names_setting
 from cgmigrate.linking.python.own_objects import has_slots
 from cgmigrate.linking.python.pieces import AnyFunction

@@ -15,9 +15,9 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.python.function_calls import parameters
 from cgmigrate.linking.python.leading_code import returns_value
-from cgmigrate.linking.python.modules import LOOKUPS, Import, Module, Modules, is_test
+from cgmigrate.proof.flow.modules import LOOKUPS, Import, Module, Modules, is_test
 from cgmigrate.linking.python.pieces import AnyFunction, functions_of
-from cgmigrate.linking.python.world import SETTINGS, TRACKERS
+from cgmigrate.proof.flow.world import SETTINGS, TRACKERS
 
 WORDS = ("setattr", "__setattr__", "__dict__", "vars", "exec")
 _LOOKS_UP = frozenset(("globals", "locals", "import_module", "__import__", "get_object"))

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.linking.python.function_calls import parameters
-from cgmigrate.linking.python.modules import Module
+from cgmigrate.proof.flow.modules import Module
 from cgmigrate.linking.python.pieces import AnyFunction
 from cgmigrate.linking.python.references import References
 from cgmigrate.linking.python.test_reads import reads_computed

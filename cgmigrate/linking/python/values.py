@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from cgmigrate.linking.python.modules import Module
+from cgmigrate.proof.flow.modules import Module
 
 
 class CannotFollowError(Exception):

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import ast
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.setters import Setters
-from cgmigrate.linking.python.calls import value_of_call
-from cgmigrate.linking.python.evaluation import Handlers, NotFollowedError, Path, Run, Unknowns, paths_of
-from cgmigrate.linking.python.leading_code import relevance_of
-from cgmigrate.linking.python.modules import Import, Module, Modules, is_test
-from cgmigrate.linking.python.objects import frozen_settings
-from cgmigrate.linking.python.outcomes import plain_setting
-from cgmigrate.linking.python.path_pairs import plain
-from cgmigrate.linking.python.pieces import Unit
-from cgmigrate.linking.python.references import References
-from cgmigrate.linking.python.statements import execute, store
-from cgmigrate.linking.python.values import CannotFollowError, FrozenSettings
-from cgmigrate.linking.python.world import SETTINGS, World
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import IMPL, MODULES, SCOPE
 from cgmigrate.megatron.types import Reader
+from cgmigrate.proof.flow.calls import HANDLERS, call_function
+from cgmigrate.proof.flow.modules import Import, Module, Modules, is_test
+from cgmigrate.proof.flow.run import Frozen, NotFollowedError, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.slices import Slice
+from cgmigrate.proof.flow.states import plain_setting
+from cgmigrate.proof.flow.values import Function, Object
+from cgmigrate.proof.flow.world import SETTINGS, World
 
-_HANDLERS = Handlers(value_of_call, execute, store)
 _PURE = frozenset(
     (
         "getattr",
@@ -48,8 +41,8 @@ _OF_LOCALS = frozenset(("append", "extend", "add", "insert"))
 """Builtins and methods that code of a setter may call; the last only on its own variables."""
 _EFFECTS = (ast.Global, ast.Nonlocal, ast.With, ast.AsyncWith, ast.Await, ast.Yield, ast.YieldFrom)
 _MODULES = ["attn", "mlp"]
-_OLD: FrozenSettings = ((IMPL, "transformer_engine"), (SCOPE, ("list", "moe_router")))
-_NEW: FrozenSettings = ((IMPL, "transformer_engine"), (MODULES, ("list", "moe_router")))
+_OLD: Frozen = ((IMPL, "transformer_engine"), (SCOPE, ("list", "moe_router")))
+_NEW: Frozen = ((IMPL, "transformer_engine"), (MODULES, ("list", "moe_router")))
 """Settings that an object may have before a setter is called."""
 
 
@@ -131,11 +124,25 @@ def _gives(candidate: _Candidate, arguments: list[list[str]], modules: Modules, 
     if not _only_sets(candidate.node, source, frozenset()):
         return False
     try:
-        paths = list(_paths(candidate, arguments, modules, release))
-    except (CannotFollowError, NotFollowedError):
+        side = Side(modules, World(release, Reader.BRIDGE), Slice(), {})
+        return all(_gives_from(state, candidate, arguments, side) for state in (_OLD, _NEW))
+    except NotFollowedError:
         return False
+
+
+def _gives_from(state: Frozen, candidate: _Candidate, arguments: list[list[str]], side: Side) -> bool:
+    """Return whether a function gives an object with some settings some modules, and clears its scope."""
+    source = side.modules.read(candidate.path)
+    assert source is not None
+    side.slice.add([source])
+    function = Function(source, candidate.node)
+
+    def start(run: Run) -> object:
+        return call_function(run, function, [Object("config", is_given=True, is_part=True), *arguments], {})
+
     expected = arguments[0] if arguments else []
-    return bool(paths) and all(_is_set(one, expected) for one in paths)
+    runs = list(paths_of(start, lambda planned: Run(side, HANDLERS, [state], 0, planned)))
+    return all(_is_set(one, expected) for one in runs)
 
 
 def _only_sets(node: ast.FunctionDef, module: Module, seen: frozenset[str]) -> bool:
@@ -172,35 +179,14 @@ def _is_harmless_call(function: ast.expr, module: Module, seen: frozenset[str]) 
     return False
 
 
-def _is_set(path: Path, expected: list[str]) -> bool:
-    if path.error or path.events or len(path.opened) != 1 or path.value is not None:
+def _is_set(run: Run, expected: list[str]) -> bool:
+    if run.outcome != "returns None" or run.events or len(run.given) != 1:
         return False
-    ((opened, _),) = path.opened
-    settings = plain(frozen_settings(opened))
+    (given,) = (one for one in run.objects.values() if one.key in run.given)
+    settings = dict(state_of(given))
+    modules = given.fields.get(MODULES)
     return (
-        plain_setting(settings.get(MODULES)) == expected
+        plain_setting(modules) == expected
         and settings.get(SCOPE) is None
         and settings.get(IMPL) == "transformer_engine"
     )
-
-
-def _paths(candidate: _Candidate, arguments: list[list[str]], modules: Modules, release: Release) -> Iterator[Path]:
-    """Yield the paths of a call of a function as its importer would write it."""
-    values = "".join(f", {one!r}" for one in arguments)
-    name = candidate.name
-    text = f"from {candidate.module} import {name}\n\n\ndef call(config):\n    {name}(config{values})\n"
-    path = os.path.join(os.path.dirname(candidate.importer), "(call).py")
-    edited = modules.with_texts({path: text})
-    module = edited.read(path)
-    if module is None:
-        return
-    node = module.bindings["call"]
-    assert isinstance(node, ast.FunctionDef)
-    relevance = relevance_of(References(edited), [candidate.path, path])
-    unit = Unit("call#1", module, node)
-
-    def run_of(planned: Sequence[int]) -> Run:
-        unknowns = Unknowns([_OLD, _NEW])
-        return Run(edited, World(release, Reader.BRIDGE), relevance, _HANDLERS, unknowns, planned)
-
-    yield from paths_of("call", unit.evaluate, run_of)

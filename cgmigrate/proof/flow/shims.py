@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cgmigrate.linking.python.modules import Import, Module
-from cgmigrate.linking.python.world import is_enumeration
+from cgmigrate.proof.flow.modules import Import, Module
+from cgmigrate.proof.flow.world import is_enumeration
 
 
 def is_shim(module: Module) -> bool:

@@ -1,0 +1,252 @@
+"""Entry points of a project's code, and their evaluation before and after the edits."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from cgmigrate.proof.flow.calls import HANDLERS, call_function
+from cgmigrate.proof.flow.expressions import Evaluator
+from cgmigrate.proof.flow.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.names import class_of, is_record
+from cgmigrate.proof.flow.run import Frozen, GivenError, Name, NotFollowedError, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.slices import AnyFunction, functions_of
+from cgmigrate.proof.flow.statements import execute
+from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, short
+from cgmigrate.proof.flow.values import Class, Function, Object, Scope, Unknown, shown
+from cgmigrate.proof.flow.world import SETTINGS
+
+_PLAIN = re.compile(r"\b(str|int|bool|float|list|dict|List|Dict|Sequence|tuple|Callable)\b")
+TOP = "<module>"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A function, a method or the top of a module."""
+
+    path: str
+    name: str
+    lines: tuple[int, int] = (0, 0)
+    sets: bool = False
+    """Whether it sets settings, or calls what sets them."""
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Two paths through an entry point, before and after the edits."""
+
+    uses: frozenset[Name]
+    difference: str = ""
+    left: tuple[Pair, ...] = ()
+    meets_change: bool = False
+    """Whether it uses an object that has other settings after the edits."""
+    is_owned: bool = False
+    """Whether it uses an object that code of the project gives or makes."""
+    is_useless: bool = False
+    """Whether no code that works takes it."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What an entry point does with one state; ``touched`` are the modules that it uses, before and after."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    touched: dict[str, Module] = field(default_factory=dict)
+    needs_state: bool = False
+    error: str = ""
+    uses: frozenset[Name] = frozenset()
+
+    def holds_in(self, modules: Modules) -> bool:
+        """Return whether the code that it used is the same in edited modules."""
+        return all(modules.read(path) is module for path, module in self.touched.items())
+
+
+def entries_of(module: Module, side: Side) -> Iterator[Entry]:
+    """Yield the entry points of a module that touch settings."""
+    found = dict[str, Entry]()
+    for name, node in functions_of(module.tree.body):
+        if side.slice.is_entry(node, module):
+            lines = node.lineno, node.end_lineno or node.lineno
+            found[name] = Entry(module.path, name, lines, side.slice.sets(node, module))
+    yield from found.values()
+    definitions = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    rest = [one for one in module.tree.body if not isinstance(one, definitions)]
+    if any(side.slice.is_entry(one, module) for one in rest):
+        sets = any(side.slice.sets(one, module) for one in rest)
+        yield Entry(module.path, TOP, (0, module.text.count("\n") + 1), sets)
+
+
+def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
+    """Return what an entry point does before and after the edits with given objects of one state, None if there are none."""
+    result = Result()
+    states = (((), ()), pair) if pair not in (None, ((), ())) else (((), ()),)
+    state = None if pair is None else len(states) - 1
+    olds, news = [one[0] for one in states if one], [one[1] for one in states if one]
+    try:
+        for before in _paths(entry, old, olds, state, None, result):
+            result.uses |= before.uses
+            if before.outcome.startswith("raises"):
+                result.outcomes.append(Outcome(frozenset(), is_useless=True))
+                continue
+            for after in _paths(entry, new, news, state, before, result):
+                result.outcomes.append(_compared(entry, before, after, old, new))
+                if result.outcomes[-1].difference and _is_by_release(entry, before, after, olds, state, old, new):
+                    result.outcomes[-1] = Outcome(frozenset(), is_useless=True)
+    except GivenError:
+        result.needs_state = True
+    except NotFollowedError as error:
+        result.error = f"`{entry.label}` is not followed: {error} ({entry.path})"
+    except RecursionError:
+        result.error = f"`{entry.label}` is not followed: its calls are too deep ({entry.path})"
+    return result
+
+
+def _paths(
+    entry: Entry, side: Side, states: Sequence[Frozen], state: int | None, first: Run | None, result: Result
+) -> Iterator[Run]:
+    """Yield the paths through an entry point: of the edited code, those with the choices of a path before."""
+    decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
+
+    def make(planned: Sequence[int]) -> Run:
+        return Run(side, HANDLERS, states, state, planned, decided, known=dict(first.known) if first else {})
+
+    module = side.modules.read(entry.path)
+    if module is None:
+        raise NotFollowedError("it is not read")
+    is_new = not side.changes
+    runs: list[Run] = []
+
+    def start(run: Run) -> object:
+        runs.append(run)
+        run.touched[entry.path] = module
+        return _start(entry, run, module)
+
+    try:
+        yield from paths_of(start, make)
+    finally:
+        if is_new:
+            for run in runs:
+                result.touched |= run.touched
+        else:
+            for run in runs:
+                result.touched |= {path: one for path, one in run.touched.items() if path not in result.touched}
+                result.uses |= run.uses
+
+
+def _start(entry: Entry, run: Run, module: Module) -> object:
+    if entry.name == TOP:
+        own = Evaluator(run, module, Scope())
+        execute(own, module.tree.body, run.side.slice.kept(module.tree, module))
+        return None
+    node = dict(functions_of(module.tree.body)).get(entry.name)
+    if node is None:
+        raise NotFollowedError("it is not there")
+    function = _function(entry, run, module, node)
+    named = dict(_arguments(run, function, node))
+    return call_function(run, function, [], named)
+
+
+def _function(entry: Entry, run: Run, module: Module, node: AnyFunction) -> Function:
+    owner, _, _ = entry.name.rpartition(".")
+    of = next((one for one in module.tree.body if isinstance(one, ast.ClassDef) and one.name == owner), None)
+    return Function(module, node, Scope(), class_of(run, module, of) if of is not None else None)
+
+
+def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
+    own = node.args
+    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    needed = run.side.slice.kept(node, function.module).needed
+    with_default = {*names[len(names) - len(own.defaults) :]}
+    with_default |= {one.arg for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None}
+    for at, one in enumerate((*own.posonlyargs, *own.args, *own.kwonlyargs)):
+        if not at and function.owner is not None and one.arg in ("self", "cls"):
+            yield one.arg, _instance(run, function.owner, one.arg)
+            continue
+        if one.arg in with_default and one.arg not in needed:
+            continue
+        yield one.arg, _argument(run, function.module, one)
+
+
+def _instance(run: Run, owner: Class, name: str) -> object:
+    if name == "cls":
+        return owner
+    made = Object("self", is_given=True, is_bare=is_record(run, owner))
+    made.of = owner
+    return made
+
+
+def _argument(run: Run, module: Module, one: ast.arg) -> object:
+    annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
+    if one.arg in SETTINGS or _PLAIN.search(annotation):
+        return Unknown(f"parameter {one.arg}")
+    made = Object(one.arg, is_given=True, is_part=True)
+    of = run.evaluate(module, one.annotation) if isinstance(one.annotation, (ast.Name, ast.Attribute)) else None
+    if isinstance(of, Class):
+        made.of, made.is_bare = of, is_record(run, of)
+    return made
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Outcome:
+    full = list(_pairs(before, after))
+    pairs = [(short(one[0], old.world), short(one[1], new.world)) for one in full]
+    differing = next((one for one in pairs if not agree(one, old.world, new.world)), None)
+    differing = differing or next((one for one in full if flags(one[0]) != flags(one[1])), None)
+    difference = ""
+    if before.outcome != after.outcome:
+        difference = f"`{entry.label}` would end otherwise ({entry.path})"
+        if after.outcome.startswith("raises"):
+            difference = f"`{entry.label}` would end with {after.outcome.removeprefix('raises ')} ({entry.path})"
+    elif differing is not None:
+        difference = f"`{entry.label}` would give the settings another meaning ({entry.path})"
+    elif before.events != after.events or (not is_test(entry.path) and _records(before) != _records(after)):
+        difference = f"`{entry.label}` would do something else with the settings ({entry.path})"
+    if before.given and not before.uses and not (before.sets_given or after.sets_given):
+        # It reads what is validated: the new release makes the same of the object before and after the edits.
+        difference = ""
+    return Outcome(
+        frozenset(before.uses),
+        difference,
+        tuple(
+            one
+            for one in dict.fromkeys(pairs)
+            if agree(one, old.world, new.world) and not is_refused(one[0], old.world)
+        ),
+        any(one[0] != one[1] for one in pairs),
+        any(not one.is_given for one in before.objects.values() if one.is_holder) or any(before.given.values()),
+    )
+
+
+def _pairs(before: Run, after: Run) -> Iterator[Pair]:
+    for key in dict.fromkeys((*before.objects, *after.objects)):
+        both = before.objects.get(key), after.objects.get(key)
+        if any(one is not None and one.is_holder and not one.is_bare for one in both):
+            yield tuple(state_of(one) if one is not None else () for one in both)  # type: ignore[misc]
+
+
+def _records(run: Run) -> list[str]:
+    """Return a text for the settings of objects of the project's own, which keep their names."""
+    records = [one for one in run.objects.values() if one.is_bare]
+    return sorted(f"{one.key}.{name}={shown(one.fields[name])}" for one in records for name in SETTINGS & one.fields.keys())
+
+
+def _is_by_release(
+    entry: Entry, before: Run, after: Run, states: Sequence[Frozen], state: int | None, old: Side, new: Side
+) -> bool:
+    """Return whether the new release makes the same of the old text: then no edit makes the difference."""
+    on_target = Side(old.modules, new.world, old.slice, old.changes)
+    for unedited in _paths(entry, on_target, states, state, before, Result()):
+        if not _compared(entry, unedited, after, on_target, new).difference:
+            return True
+    return False
+
+

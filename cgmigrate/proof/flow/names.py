@@ -1,0 +1,123 @@
+"""What names of modules stand for: definitions, imports and re-exports, and attributes of classes."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.proof.flow.modules import Import, Module
+from cgmigrate.proof.flow.run import Run
+from cgmigrate.proof.flow.values import Builtin, Class, External, Function, Package, Unknown
+from cgmigrate.proof.flow.world import is_enumeration
+
+_MISSING = object()
+
+
+def global_name(run: Run, module: Module, name: str) -> object:
+    """Return what a name at the top of a module is."""
+    run.touched[module.path] = module
+    key = module.path, name
+    if key in run.globals:
+        return run.globals[key]
+    run.globals[key] = Unknown(f"{name} of {module.path}")
+    run.globals[key] = value = _bound(run, module, name)
+    return value
+
+
+def _bound(run: Run, module: Module, name: str) -> object:
+    binding = module.bindings.get(name, _MISSING)
+    match binding:
+        case ast.FunctionDef():
+            return Function(module, binding)
+        case ast.ClassDef():
+            return class_of(run, module, binding)
+        case Import():
+            return imported(run, module, binding)
+        case ast.expr():
+            run.note(module, binding)
+            return run.evaluate(module, binding)
+        case None:
+            return Unknown(f"{name} of {module.path}")
+    for source in reversed(module.stars):
+        other = run.side.modules.imported(source, module)
+        if other is not None and not is_part_of_megatron(other.path) and _exports(other, name):
+            return global_name(run, other, name)
+    if hasattr(builtins, name):
+        return Builtin(name)
+    return External(f"{module.stars[-1]}.{name}") if module.stars else Unknown(name)
+
+
+def _exports(module: Module, name: str) -> bool:
+    return name in module.bindings or bool(module.stars)
+
+
+def class_of(run: Run, module: Module, node: ast.ClassDef) -> Class:
+    """Return a class of a module: the same one each time."""
+    if node not in run.classes:
+        run.classes[node] = Class(module, node)
+    found = run.classes[node]
+    assert isinstance(found, Class)
+    return found
+
+
+def imported(run: Run, module: Module, one: Import) -> object:
+    """Return what a module imports."""
+    modules = run.side.modules
+    if one.otherwise is not None and not run.side.world.has_class(one.full):
+        return run.evaluate(module, one.otherwise)
+    source = modules.imported(one.module, module)
+    if source is not None and is_part_of_megatron(source.path):
+        return External(one.full)
+    if not one.name:
+        return Package(source) if source is not None else External(one.full)
+    if source is not None and (one.name in source.bindings or source.stars):
+        return global_name(run, source, one.name)
+    inner = modules.imported(f"{one.module}.{one.name}" if one.module.strip(".") else f"{one.module}{one.name}", module)
+    if inner is not None and not is_part_of_megatron(inner.path):
+        return Package(inner)
+    return External(one.full)
+
+
+def bases_of(run: Run, one: Class) -> Iterator[object]:
+    """Yield the classes that a class is derived from, itself first."""
+    seen: set[int] = set()
+    open_ones: list[object] = [one]
+    while open_ones:
+        first = open_ones.pop(0)
+        if id(first) in seen:
+            continue
+        seen.add(id(first))
+        yield first
+        if isinstance(first, Class):
+            open_ones += [run.evaluate(first.module, base) for base in first.node.bases]
+
+
+def is_record(run: Run, one: Class) -> bool:
+    """Return whether the objects of a class are the project's own: no class of another package is its base."""
+    return not any(
+        isinstance(base, Unknown) or (isinstance(base, External) and not _is_plain_base(base.name))
+        for base in bases_of(run, one)
+    )
+
+
+def _is_plain_base(name: str) -> bool:
+    return name.partition(".")[0] in ("abc", "typing", "typing_extensions", "enum", "object", "unittest")
+
+
+def members_of(one: Class) -> Iterator[tuple[str, ast.stmt, ast.expr | None]]:
+    """Yield the attributes in the body of a class: each name with its statement, and its value if it has one."""
+    for statement in one.node.body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name, statement, None
+            case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                yield name, statement, value
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                yield name, statement, value
+
+
+def enumeration(value: object) -> str:
+    """Return the name of an enumeration of values of settings, empty for other values."""
+    return value.name.rpartition(".")[2] if isinstance(value, External) and is_enumeration(value.name) else ""

@@ -1,0 +1,48 @@
+"""Parts of the names of settings in texts of code, of which it may make these names: `"cuda_graph_" + kind`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator
+
+from cgmigrate.documents.python.nodes import walk
+from cgmigrate.megatron.settings import DEPRECATED
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.proof.flow.modules import Modules, is_test
+from cgmigrate.proof.flow.words import ANY_SPELLING
+
+_WORD = re.compile(r"\w+")
+_SHOWN = re.compile(r"\s")
+
+
+def parts_of_names(files_with: Callable[[Collection[str]], Iterable[str]], modules: Modules) -> dict[str, list[int]]:
+    """Return the lines of each file with parts of deprecated names; files of tests have no objects for other code."""
+    result: dict[str, list[int]] = {}
+    for path in files_with((*_parts(), ANY_SPELLING)):
+        module = None if is_test(path) or is_part_of_megatron(path) else modules.read(path)
+        if module is not None and (lines := sorted(_lines(module.tree))):
+            result[path] = lines
+    return result
+
+
+def _parts() -> frozenset[str]:
+    """Return what is left of a name where a text ends between two letters or words of it: two words or more."""
+    parts = set[str]()
+    for name in DEPRECATED:
+        words = name.split("_")
+        for at in range(1, len(words)):
+            first, last = "_".join(words[:at]), "_".join(words[at:])
+            parts |= {first, f"{first}_", last, f"_{last}"}
+    return frozenset(part for part in parts if "_" in part and part != "cuda_graph")
+
+
+_PARTS = _parts()
+
+
+def _lines(tree: ast.Module) -> Iterator[int]:
+    for node in walk(tree):
+        match node:
+            case ast.Constant(value=str() as text) if "_" in text and not _SHOWN.search(text):
+                if not _PARTS.isdisjoint(_WORD.findall(text)):
+                    yield node.lineno
