@@ -20,10 +20,9 @@ from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.unread import code_in_notebook
 from cgmigrate.linking.entry_filters import filters_in
 from cgmigrate.linking.import_graph import ImportGraph, is_around, is_of_project, names_file
-from cgmigrate.linking.python.modules import is_test
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
-from cgmigrate.project.paths import shown_path
+from cgmigrate.project.paths import is_test, shown_path
 from cgmigrate.text.files import read_bytes
 
 _MOST_BYTES = 1024 * 1024

@@ -15,13 +15,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from cgmigrate.documents.python.nodes import imported_in
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
 from cgmigrate.linking.option_definitions import options_defined
-from cgmigrate.proof.flow.modules import imported_in, is_test
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.paths import is_test
 from cgmigrate.text.files import read_bytes
 
 _DEFINITIONS = "arguments.py"

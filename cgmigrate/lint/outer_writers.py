@@ -13,13 +13,12 @@ from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import is_documentation
 from cgmigrate.linking.name_spellings import spellings
 from cgmigrate.linking.overrides import Overrides
-from cgmigrate.proof.flow.modules import is_test
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader, Rejected
-from cgmigrate.project.paths import shown_path
+from cgmigrate.project.paths import is_test, shown_path
 from cgmigrate.text.files import read_bytes
 
 MODEL = "model"

@@ -512,7 +512,7 @@ class Planner:
 
     def _with_callers(self, file: OpenedFile, problem: Problem) -> Problem:
         """Return a problem with its risk if another file may give its function an object without the new settings."""
-        from cgmigrate.linking.python.argument_objects import caller_with_old_object
+        from cgmigrate.linking.argument_objects import caller_with_old_object
         from cgmigrate.project.checkout import checkout_of, files_with
 
         if not problem.argument_of:

@@ -22,9 +22,9 @@ from cgmigrate.lint.proof_rewrites import proof_rewrites
 from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, names_in
 from cgmigrate.megatron.types import Reader
-from cgmigrate.project.paths import shown_path
+from cgmigrate.project.paths import is_test, shown_path
 from cgmigrate.proof.flow.changes import Change, Name, Releases
-from cgmigrate.proof.flow.modules import Modules, is_test
+from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.proof.flow.proofs import Proofs
 from cgmigrate.proof.flow.setters import setters_of
 from cgmigrate.proof.flow.shims import is_shim
@@ -146,7 +146,9 @@ def proved_sites(
     def edited(names: Mapping[Name, int]) -> Modules:
         return modules.with_texts(_edited(candidates, names))
 
-    proofs = Proofs(modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with)
+    proofs = Proofs(
+        modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with
+    )
     return _by_file(candidates, proofs.components(), proofs, setters)
 
 

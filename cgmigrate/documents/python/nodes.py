@@ -53,3 +53,15 @@ def lines_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
 def has_parameters(node: ast.arguments) -> bool:
     """Return whether a function takes anything."""
     return any((node.posonlyargs, node.args, node.kwonlyargs, node.vararg, node.kwarg))
+
+
+def imported_in(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of the modules that code may import, wherever it does; ``.common`` is relative."""
+    for node in walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=name, names=names, level=level):
+                source = "." * level + (name or "")
+                yield source
+                yield from (f"{source}.{alias.name}" if name else f"{source}{alias.name}" for alias in names)

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, call_function
 from cgmigrate.proof.flow.expressions import Evaluator
-from cgmigrate.proof.flow.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.names import class_of, is_record
 from cgmigrate.proof.flow.run import Frozen, GivenError, Name, NotFollowedError, Run, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
@@ -236,7 +237,9 @@ def _pairs(before: Run, after: Run) -> Iterator[Pair]:
 def _records(run: Run) -> list[str]:
     """Return a text for the settings of objects of the project's own, which keep their names."""
     records = [one for one in run.objects.values() if one.is_bare]
-    return sorted(f"{one.key}.{name}={shown(one.fields[name])}" for one in records for name in SETTINGS & one.fields.keys())
+    return sorted(
+        f"{one.key}.{name}={shown(one.fields[name])}" for one in records for name in SETTINGS & one.fields.keys()
+    )
 
 
 def _is_by_release(
@@ -248,5 +251,3 @@ def _is_by_release(
         if not _compared(entry, unedited, after, on_target, new).difference:
             return True
     return False
-
-

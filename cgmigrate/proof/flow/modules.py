@@ -11,7 +11,8 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, module_file
 from cgmigrate.documents.python.name_resolution import package_of
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import imported_in, walk
+from cgmigrate.project.paths import is_test
 from cgmigrate.text.files import read_bytes
 
 IMPORTS_BY_NAME = ("import_module", "__import__", "run_path", "run_module")
@@ -95,24 +96,6 @@ class Module:
                 names = [one.value for one in elements if isinstance(one, ast.Constant) and isinstance(one.value, str)]
                 return frozenset(names)
         return None
-
-
-def is_test(path: str) -> bool:
-    """Return whether a file is one of tests: other code gets no object from it."""
-    folders, _, name = path.rpartition("/")
-    return name.startswith(("test_", "conftest")) or name.endswith("_test.py") or "/tests/" in folders + "/"
-
-
-def imported_in(tree: ast.AST) -> Iterator[str]:
-    """Yield the names of the modules that code may import, wherever it does; ``.common`` is relative."""
-    for node in walk(tree):
-        match node:
-            case ast.Import(names=names):
-                yield from (alias.name for alias in names)
-            case ast.ImportFrom(module=name, names=names, level=level):
-                source = "." * level + (name or "")
-                yield source
-                yield from (f"{source}.{alias.name}" if name else f"{source}{alias.name}" for alias in names)
 
 
 class Modules:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.megatron.source_trees import is_part_of_megatron
-from cgmigrate.proof.flow.modules import Modules, is_test
+from cgmigrate.project.paths import is_test
+from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.proof.flow.words import ANY_SPELLING
 
 _WORD = re.compile(r"\w+")

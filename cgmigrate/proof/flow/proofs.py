@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 
 from cgmigrate.megatron.types import Reader
+from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.changes import Change, Name, Releases
 from cgmigrate.proof.flow.entries import Entry, Outcome, Result, entries_of, evaluate
-from cgmigrate.proof.flow.modules import Module, Modules, is_test
+from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.parts import parts_of_names
 from cgmigrate.proof.flow.run import Side
 from cgmigrate.proof.flow.shims import is_shim
@@ -132,7 +133,9 @@ class Proofs:
         """Return other modules that call private functions with settings: these get what the modules give them."""
         private = {name for name in own.functions if name.startswith("_")}
         known = {one.path for one in code}
-        others = [path for path in self.files_with(private) if path not in known and not is_test(path)] if private else []
+        others = (
+            [path for path in self.files_with(private) if path not in known and not is_test(path)] if private else []
+        )
         return [one for path in others if (one := self.modules.read(path)) is not None]
 
     # --- rounds -----------------------------------------------------------------------------------
@@ -290,8 +293,6 @@ class Proofs:
                 reasons[name] = "no object of Megatron is known that reaches this code"
         self.failed |= reasons
         return bool(reasons)
-
-
 
 
 def _joined(needs: Iterable[frozenset[Name]]) -> list[frozenset[Name]]:
