@@ -16,6 +16,7 @@ from cgmigrate.proof.flow.values import (
     Member,
     Object,
     Package,
+    Scope,
     Unknown,
     shown,
 )
@@ -34,7 +35,11 @@ def read(run: Run, owner: object, name: str, default: object = MISSING) -> objec
         case Class():
             value = _of_class(run, owner, name, None)
         case Package(module=module):
-            value = global_name(run, module, name)
+            maker = module.bindings.get("__getattr__")
+            if name not in module.bindings and isinstance(maker, ast.FunctionDef):
+                value = run.call(Function(module, maker, Scope()), [name], {})
+            else:
+                value = global_name(run, module, name)
         case External(name=full):
             value = Member(of, name) if (of := enumeration(owner)) else External(f"{full}.{name}")
         case Member(of=of, name=own):

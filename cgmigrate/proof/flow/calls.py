@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Callable
 from contextlib import suppress
 
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.names import bases_of, enumeration, is_record, members_of
-from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, RaisedError, Run
+from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, NotFollowedError, RaisedError, Run
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
@@ -30,6 +31,7 @@ from cgmigrate.proof.flow.values import (
     shown,
 )
 
+_WORD = re.compile(r"\w+")
 _COMPUTED = frozenset(
     ("bool", "len", "int", "str", "float", "max", "min", "any", "all", "sorted", "abs", "sum", "repr", "range")
 )
@@ -71,7 +73,7 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     is_whole = False
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         given = (*positional, *named.values())
-        is_whole = (all(map(is_plain, given)) and bool(given)) or any(map(_is_setting, given))
+        is_whole = (all(map(is_plain, given)) and bool(given)) or any(map(_needs_whole, given))
         if not is_whole:
             return _not_followed(run, function, positional, named)
     scope = Scope(arguments_of(run, function, positional, named), function.scope)
@@ -83,8 +85,15 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     return _body(run, own, node, run.side.slice.whole(node) if is_whole else run.side.slice.kept(node, module))
 
 
-def _is_setting(value: object) -> bool:
-    return isinstance(value, str) and value in KEPT_STATE
+def _needs_whole(value: object) -> bool:
+    """Return whether a function has to be followed that gets a value: one with names of settings, or what it may call."""
+    if isinstance(value, (list, tuple, set)):
+        return any(map(_needs_whole, value))
+    if isinstance(value, dict):
+        return any(_needs_whole(key) or _needs_whole(part) for key, part in value.items())
+    if isinstance(value, str):
+        return not KEPT_STATE.isdisjoint(_WORD.findall(value))
+    return isinstance(value, (Function, Bound))
 
 
 def _not_followed(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> object:
@@ -315,6 +324,8 @@ def _builtin(run: Run, name: str, positional: list[object], named: dict[str, obj
         return getattr(builtins, name)(own.truth(one) for one in positional[0])
     if name in _SHOWING:
         return None
+    if name in ("exec", "eval") and any(map(_needs_whole, positional)):
+        raise NotFollowedError("it executes a text that names a setting")
     if name[:1].isupper() and name.endswith(("Error", "Exception", "Warning")):
         return External(name)
     return Unknown(f"{name}({shown(positional)[1:-1]})")
@@ -352,8 +363,8 @@ def _setattr(run: Run, positional: list[object], _named: dict[str, object]) -> o
     owner, name, value = positional
     if isinstance(name, str):
         attributes.write(run, owner, name, value)
-    else:
-        run.event("sets", owner, name, value)
+    elif isinstance(owner, Object) and not (owner.is_bare and not owner.is_given):
+        raise NotFollowedError("it sets attributes by names that are not known")
     return None
 
 

@@ -170,9 +170,20 @@ def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tupl
         if not at and function.owner is not None and one.arg in ("self", "cls"):
             yield one.arg, _instance(run, function.owner, one.arg)
             continue
-        if one.arg in with_default and one.arg not in needed:
+        if one.arg in with_default and (one.arg not in needed or _takes_default(run, one.arg, node)):
             continue
         yield one.arg, _argument(run, function.module, one)
+
+
+def _takes_default(run: Run, name: str, node: AnyFunction) -> bool:
+    """Return whether a parameter has its default, which is a function or an object."""
+    own = node.args
+    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    pairs = [*zip(names[len(names) - len(own.defaults) :], own.defaults, strict=True)]
+    pairs += [(one.arg, value) for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None]
+    default = dict(pairs)[name]
+    is_constant = isinstance(default, (ast.Constant, ast.UnaryOp, ast.List, ast.Dict, ast.Tuple))
+    return not is_constant and not run.choose(f"argument {name}", 2)
 
 
 def _instance(run: Run, owner: Class, name: str) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 from collections.abc import Iterator
 
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -28,6 +29,11 @@ def global_name(run: Run, module: Module, name: str) -> object:
 
 def _bound(run: Run, module: Module, name: str) -> object:
     binding = module.bindings.get(name, _MISSING)
+    if name in module.bindings and module.stars_before.get(name, 0) < len(module.stars):
+        # A star import after it may bind it again.
+        return Unknown(f"{name} of {module.path}")
+    if isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module):
+        return Unknown(f"{name} of {module.path}")
     match binding:
         case ast.FunctionDef():
             return Function(module, binding)
@@ -47,6 +53,12 @@ def _bound(run: Run, module: Module, name: str) -> object:
     if hasattr(builtins, name):
         return Builtin(name)
     return External(f"{module.stars[-1]}.{name}") if module.stars else Unknown(name)
+
+
+def _is_filled(name: str, module: Module) -> bool:
+    """Return whether code of a module changes a collection at its top."""
+    changed = rf"\b{name}(\[[^\]\n]*\]\s*=[^=]|\.(append|update|setdefault|add|extend|insert|pop|clear)\()"
+    return re.search(changed, module.text) is not None
 
 
 def _exports(module: Module, name: str) -> bool:
