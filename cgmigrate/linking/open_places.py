@@ -252,7 +252,7 @@ class OpenPlaces:
 
     def _lacking(self, path: str, text: str) -> Iterator[tuple[str, OpenPlace]]:
         """Yield the fields of megatron-core's class, in a copy of the checkout, that has no newer ones beside them."""
-        if os.path.basename(path) == _CLASS:
+        if os.path.basename(path) == _CLASS and re.search(r"^class TransformerConfig\b", text, re.MULTILINE):
             for name in sorted(self.catalogue.deprecated):
                 newer = self.catalogue[name].replaced_by
                 if newer and (at := text.find(name)) >= 0 and not any(one in text for one in newer):

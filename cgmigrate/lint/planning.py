@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.suppressions import SuppressionComments
 
 
-_MOST_FILES_OF_CODE = 64
+_MOST_FILES_OF_CODE = 10**6
 """Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes minutes."""
 
 
