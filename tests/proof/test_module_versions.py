@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cgmigrate.linking.python.evaluation import Code
 from cgmigrate.proof.flow.modules import Module, Modules
 
 PATH = "/recipe.py"
@@ -68,33 +67,3 @@ def test_a_statement_that_occurs_twice_has_two_nodes() -> None:
     _, after, _ = edited("x = 1", "x = 2", "x = 1\nif x:\n    y = 1\nif x:\n    y = 1\n")
 
     assert len({id(node) for node in after.tree.body}) == 3
-
-
-def test_code_is_the_same_if_what_it_uses_is() -> None:
-    before, _, after = edited("return first()", "return None")
-    uses_first, uses_second, uses_all = Code(), Code(), Code()
-    uses_first.use_name(PATH, "first")
-    uses_second.use_name(PATH, "second")
-    uses_all.use_file(PATH)
-
-    assert uses_first.is_same({PATH: before}, after)
-    assert not uses_second.is_same({PATH: before}, after)
-    assert not uses_all.is_same({PATH: before}, after)
-
-
-def test_a_function_that_is_evaluated_has_to_stay() -> None:
-    before, _, after = edited("return first()", "return None")
-    first, second = Code(), Code()
-    first.use_function(PATH, before.tree.body[2])
-    second.use_function(PATH, before.tree.body[3])
-
-    assert first.is_same({PATH: before}, after)
-    assert not second.is_same({PATH: before}, after)
-
-
-def test_a_name_that_an_edit_imports_is_other_code() -> None:
-    before, _, after = edited("from base import base\n", "from base import base\nfrom setters import clear\n")
-    code = Code()
-    code.use_name(PATH, "clear")
-
-    assert not code.is_same({PATH: before}, after)
