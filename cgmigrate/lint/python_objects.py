@@ -146,7 +146,9 @@ def proved_sites(
     def edited(names: Mapping[Name, int]) -> Modules:
         return modules.with_texts(_edited(candidates, names))
 
-    proofs = Proofs(modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with)
+    proofs = Proofs(
+        modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with
+    )
     return _by_file(candidates, proofs.components(), proofs, setters)
 
 

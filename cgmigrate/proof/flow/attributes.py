@@ -131,9 +131,7 @@ def read_above(run: Run, of: object, name: str) -> object:
     return External(f"super().{name}")
 
 
-def _member(
-    run: Run, base: Class, statement: ast.stmt, value: ast.expr | None, instance: Object | None
-) -> object:
+def _member(run: Run, base: Class, statement: ast.stmt, value: ast.expr | None, instance: Object | None) -> object:
     run.touched[base.module.path] = base.module
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -148,7 +146,11 @@ def _member(
 
 def _method(run: Run, function: Function, instance: Object | None) -> object:
     assert not isinstance(function.node, ast.Lambda)
-    kinds = {one.id if isinstance(one, ast.Name) else one.attr for one in function.node.decorator_list if isinstance(one, (ast.Name, ast.Attribute))}
+    kinds = {
+        one.id if isinstance(one, ast.Name) else one.attr
+        for one in function.node.decorator_list
+        if isinstance(one, (ast.Name, ast.Attribute))
+    }
     if "staticmethod" in kinds:
         return function
     if "classmethod" in kinds:

@@ -142,14 +142,18 @@ def arguments_of(run: Run, function: Function, positional: list[object], named: 
     outer = Evaluator(run, function.module, function.scope or Scope())
     values: dict[str, object] = {}
     defaults = dict(zip(names[len(names) - len(own.defaults) :], own.defaults, strict=True))
-    defaults |= {one.arg: value for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None}
+    defaults |= {
+        one.arg: value for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None
+    }
     for name in (*names, *(one.arg for one in own.kwonlyargs)):
         if name not in named and name not in names[: len(positional)]:
             values[name] = outer.value(defaults[name]) if name in defaults else Unknown(f"parameter {name}")
             if name in defaults:
                 run.note(function.module, defaults[name])
     values |= zip(names, positional, strict=False)
-    rest = {key: value for key, value in named.items() if key not in names and key not in {o.arg for o in own.kwonlyargs}}
+    rest = {
+        key: value for key, value in named.items() if key not in names and key not in {o.arg for o in own.kwonlyargs}
+    }
     values |= {key: value for key, value in named.items() if key not in rest}
     if own.kwarg is not None:
         values[own.kwarg.arg] = {key: value for key, value in rest.items() if key != "**"}
@@ -271,9 +275,19 @@ def _copy(run: Run, value: object, seen: dict[int, object], *, is_deep: bool) ->
     if isinstance(value, Object):
         if value.is_given and not value.is_bare and not value.is_part:
             run.hold(value)
-        made = seen[id(value)] = Object(run.number(f"copy of {value.key}"), {}, value.of, value.is_given, value.is_bare, value.is_part, value.is_holder)
+        made = seen[id(value)] = Object(
+            run.number(f"copy of {value.key}"),
+            {},
+            value.of,
+            value.is_given,
+            value.is_bare,
+            value.is_part,
+            value.is_holder,
+        )
         run.objects[made.key] = made
-        made.fields = {key: _copy(run, part, seen, is_deep=True) if is_deep else part for key, part in value.fields.items()}
+        made.fields = {
+            key: _copy(run, part, seen, is_deep=True) if is_deep else part for key, part in value.fields.items()
+        }
         return made
     if isinstance(value, dict):
         return {key: _copy(run, part, seen, is_deep=is_deep) if is_deep else part for key, part in value.items()}
@@ -370,7 +384,9 @@ def _isinstance(_run: Run, positional: list[object], _named: dict[str, object]) 
     names = [one.name for one in (of if isinstance(of, (tuple, list)) else [of]) if isinstance(one, Builtin)]
     unknown = Unknown(f"isinstance({shown(value)}, {shown(of)})")
     if isinstance(value, Member):
-        return any(isinstance(one, External) and one.name.endswith(value.of) for one in (of if isinstance(of, tuple) else [of]))
+        return any(
+            isinstance(one, External) and one.name.endswith(value.of) for one in (of if isinstance(of, tuple) else [of])
+        )
     if isinstance(value, (Unknown, Object, *NAMED)):
         return unknown
     kinds = tuple(getattr(builtins, name) for name in names if isinstance(getattr(builtins, name), type))

@@ -247,7 +247,9 @@ def _pairs(before: Run, after: Run) -> Iterator[Pair]:
 def _records(run: Run) -> list[str]:
     """Return a text for the settings of objects of the project's own, which keep their names."""
     records = [one for one in run.objects.values() if one.is_bare]
-    return sorted(f"{one.key}.{name}={shown(one.fields[name])}" for one in records for name in SETTINGS & one.fields.keys())
+    return sorted(
+        f"{one.key}.{name}={shown(one.fields[name])}" for one in records for name in SETTINGS & one.fields.keys()
+    )
 
 
 def _is_by_release(
@@ -259,5 +261,3 @@ def _is_by_release(
         if not _compared(entry, unedited, after, on_target, new).difference:
             return True
     return False
-
-

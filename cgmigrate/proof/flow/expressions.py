@@ -114,7 +114,9 @@ class Evaluator:
         for node in nodes:
             if isinstance(node, ast.Starred):
                 value = self.value(node.value)
-                result += self.items(value) or ([] if isinstance(value, (list, tuple, dict, set)) else [Unknown(f"*{shown(value)}")])
+                result += self.items(value) or (
+                    [] if isinstance(value, (list, tuple, dict, set)) else [Unknown(f"*{shown(value)}")]
+                )
             else:
                 result.append(self.value(node))
         return result

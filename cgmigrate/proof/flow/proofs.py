@@ -72,8 +72,8 @@ class Proofs:
                 lines = self._at.setdefault(path, {})
                 lines[line] = lines.get(line, frozenset()) | {change.name}
         if parts := parts_of_names(self.files_with, self.modules):
-            path, lines = next(iter(parts.items()))
-            reason = f"the code at {path}:{lines[0]} may set or read it by a name that it makes"
+            where, at = next(iter(parts.items()))
+            reason = f"the code at {where}:{at[0]} may set or read it by a name that it makes"
             self.failed |= dict.fromkeys(self._made(), reason)
             return []
         product, tests = self._slices()
@@ -132,7 +132,9 @@ class Proofs:
         """Return other modules that call private functions with settings: these get what the modules give them."""
         private = {name for name in own.functions if name.startswith("_")}
         known = {one.path for one in code}
-        others = [path for path in self.files_with(private) if path not in known and not is_test(path)] if private else []
+        others = (
+            [path for path in self.files_with(private) if path not in known and not is_test(path)] if private else []
+        )
         return [one for path in others if (one := self.modules.read(path)) is not None]
 
     # --- rounds -----------------------------------------------------------------------------------
@@ -290,8 +292,6 @@ class Proofs:
                 reasons[name] = "no object of Megatron is known that reaches this code"
         self.failed |= reasons
         return bool(reasons)
-
-
 
 
 def _joined(needs: Iterable[frozenset[Name]]) -> list[frozenset[Name]]:
