@@ -73,8 +73,8 @@ class Proofs:
                 lines = self._at.setdefault(path, {})
                 lines[line] = lines.get(line, frozenset()) | {change.name}
         if parts := parts_of_names(self.files_with, self.modules):
-            path, lines = next(iter(parts.items()))
-            reason = f"the code at {path}:{lines[0]} may set or read it by a name that it makes"
+            where, at = next(iter(parts.items()))
+            reason = f"the code at {where}:{at[0]} may set or read it by a name that it makes"
             self.failed |= dict.fromkeys(self._made(), reason)
             return []
         product, tests = self._slices()

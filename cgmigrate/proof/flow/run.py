@@ -150,9 +150,9 @@ class Run:
 
     # --- objects ----------------------------------------------------------------------------------
 
-    def make(self, key: str, **kinds: bool) -> Object:
+    def make(self, key: str, *, is_bare: bool = False) -> Object:
         """Return a new object."""
-        made = self.objects[key] = Object(key, **kinds)
+        made = self.objects[key] = Object(key, is_bare=is_bare)
         return made
 
     def hold(self, one: Object) -> None:

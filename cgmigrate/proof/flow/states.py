@@ -97,7 +97,7 @@ def captured(state: Frozen, world: World) -> Capture | Rejected | None:
     """Return what the settings of an object capture; None if they have members of other classes."""
     own = {name: thawed(value) for name, value in state if name in SETTINGS}
     if any(_is_other_class(name, part) for name, part in own.items()):
-        return Rejected("", "a member of another class")
+        return Rejected("", "a member of another class", ())
     settings = {name: plain_setting(part) for name, part in own.items()}
     new = MODULES in settings or INFERENCE in settings or settings.get(IMPL) == "full_iteration"
     release = NEWEST if new and world.release < SPLIT_IN else world.release
