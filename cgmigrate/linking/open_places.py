@@ -92,13 +92,17 @@ class OpenPlaces:
     def __post_init__(self) -> None:
         self._graph = ImportGraph(self.top)
 
-    def meeting_object(self, path: str, names: Collection[str], *, followed: bool) -> OpenPlace | None:
+    def meeting_object(
+        self, path: str, names: Collection[str], accounted: Collection[tuple[str, int]]
+    ) -> OpenPlace | None:
         """Return the first place that can meet an object of Python code in a file.
 
-        ``followed`` says that the code of the checkout is accounted for: a proof followed it.
+        ``accounted`` are lines of code whose use of settings is known: a proof followed them.
         """
         for place in self._places_of(names, lambda other: self._may_meet(path, other)):
-            if place.is_overlay or not place.is_for_objects or (followed and place.of_python):
+            if place.is_overlay or not place.is_for_objects:
+                continue
+            if place.of_python and (os.path.realpath(place.path), place.line) in accounted:
                 continue
             return place
         return None

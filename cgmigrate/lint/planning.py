@@ -152,19 +152,20 @@ class Planner:
                 continue
             if case.risks and not case.may_be_proved:
                 continue
-            if reason := self._open_place(file, case, followed=index in examined.relations.proved):
+            accounted = examined.relations.accounted if index in examined.relations.proved else ()
+            if reason := self._open_place(file, case, accounted):
                 reasons[index] = reason
         if not reasons:
             return examined
         return replace(examined, relations=replace(examined.relations, open_places=reasons))
 
-    def _open_place(self, file: OpenedFile, case: SiteCase, *, followed: bool) -> str:
+    def _open_place(self, file: OpenedFile, case: SiteCase, accounted: Collection[tuple[str, int]]) -> str:
         changed = [name for name, value in case.before.items() if (case.final or {}).get(name) != value]
         places = self.related.open_places(file.path) if changed and not self.options.stdin else None
         if places is None:
             return ""
         if case.site.origin is not None:
-            place = places.meeting_object(file.path, changed, followed=followed)
+            place = places.meeting_object(file.path, changed, accounted)
             place = place or places.filtering(file.path, of_object=True) or places.replacing_methods(file.path)
         else:
             on = [name for name in changed if case.before[name] is True]
@@ -258,6 +259,7 @@ class Planner:
                 relations=replace(
                     one.relations,
                     proved=of_file.groups,
+                    accounted=of_file.accounted,
                     not_proved=of_file.reasons,
                     proved_rewrites=of_file.rewrites,
                 ),

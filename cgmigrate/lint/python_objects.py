@@ -52,6 +52,8 @@ class ProvedSites:
     """The settings of sites that are written in another form."""
     setters: Setters | None = None
     """The functions of the project that clear the old scope."""
+    accounted: frozenset[tuple[str, int]] = frozenset()
+    """The lines of the project's code whose use of settings is known."""
 
     def use_setters(self, document: Document) -> None:
         """Have a document write calls of the functions of the project, if there are some."""
@@ -387,6 +389,7 @@ def _by_file(
     candidates: Mapping[str, _File], components: Sequence[frozenset[Name]], proofs: Proofs, setters: Setters | None
 ) -> dict[str, ProvedSites]:
     number = {name: at for at, component in enumerate(components) for name in component}
+    accounted = proofs.accounted()
     clusters = _clusters([{path for path, _ in component} for component in components])
     result = {}
     for path, file in candidates.items():
@@ -404,7 +407,7 @@ def _by_file(
             # Nothing shows that it works with Megatron.
             continue
         together = next((cluster for cluster in clusters if path in cluster), {path})
-        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters)
+        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters, accounted)
     return result
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,8 @@ class Relations:
     proved: Mapping[int, int] = field(default_factory=dict)
     """The sites whose fixes are proved for all code that has their objects, by index, each with the number of those
     that are written together."""
+    accounted: Collection[tuple[str, int]] = ()
+    """The lines of the project's code whose use of settings the proof knows."""
     not_proved: Mapping[int, str] = field(default_factory=dict)
     """Why such a proof is not possible, by the index of the site."""
     own_options: Mapping[int, str] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from cgmigrate.proof.flow.calls import HANDLERS, call_function
 from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.names import class_of, is_record
-from cgmigrate.proof.flow.run import Frozen, GivenError, Name, NotFollowedError, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.run import Frozen, GivenError, Line, Name, NotFollowedError, Run, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, short
@@ -60,6 +60,7 @@ class Result:
 
     outcomes: list[Outcome] = field(default_factory=list)
     touched: dict[str, Module] = field(default_factory=dict)
+    lines: set[Line] = field(default_factory=set)
     needs_state: bool = False
     error: str = ""
     uses: frozenset[Name] = frozenset()
@@ -93,6 +94,7 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
     try:
         for before in _paths(entry, old, olds, state, None, result):
             result.uses |= before.uses
+            result.lines |= before.lines
             if before.outcome.startswith("raises"):
                 result.outcomes.append(Outcome(frozenset(), is_useless=True))
                 continue

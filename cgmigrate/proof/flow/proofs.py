@@ -7,6 +7,7 @@ Where an entry point differs, changes on its path are written in other forms, or
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,9 +16,10 @@ from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.changes import Change, Name, Releases
 from cgmigrate.proof.flow.entries import Entry, Outcome, Result, entries_of, evaluate
+from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.parts import parts_of_names
-from cgmigrate.proof.flow.run import Side
+from cgmigrate.proof.flow.run import Line, Side
 from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.slices import Slice
 from cgmigrate.proof.flow.states import Pair, Pool
@@ -64,6 +66,15 @@ class Proofs:
     _at: dict[str, dict[int, frozenset[Name]]] = field(default_factory=dict)
     """The changes at the lines of files."""
     _by_name: dict[Name, Change] = field(default_factory=dict)
+
+    def accounted(self) -> frozenset[Line]:
+        """Return the lines whose use of settings is known: those that were evaluated, and those of shims."""
+        lines = {line for known in self._known.values() for one in known if not one.error for line in one.lines}
+        for path in self.seeds:
+            module = self.modules.read(path)
+            if module is not None:
+                lines.update((path, line) for line in _of_shims_and_layers(module, self.modules))
+        return frozenset(lines)
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
@@ -305,3 +316,12 @@ def _joined(needs: Iterable[frozenset[Name]]) -> list[frozenset[Name]]:
         joined.update(one, *others)
         group_of |= dict.fromkeys([name for group in (one, *others) for name in group], joined)
     return [frozenset(group) for group in {id(group): group for group in group_of.values()}.values()]
+
+
+def _of_shims_and_layers(module: Module, modules: Modules) -> Iterator[int]:
+    """Yield the lines of code that is written for several releases, or that gets a validated configuration."""
+    if is_shim(module):
+        yield from range(1, module.text.count("\n") + 2)
+    for node in module.tree.body:
+        if isinstance(node, ast.ClassDef) and is_layer(node, module, modules):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)

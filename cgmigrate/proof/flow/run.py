@@ -14,6 +14,9 @@ from cgmigrate.proof.flow.world import SAMPLES, SETTINGS, TRACKERS, World
 Frozen = tuple[tuple[str, object], ...]
 """The settings of an object in a form that can be compared."""
 Name = tuple[str, int]
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+Line = tuple[str, int]
+"""A file, by its real path, and the number of a line."""
 MOST_PATHS = 64
 _MOST_CHOICES = 16
 _MOST_STEPS = 20_000
@@ -80,6 +83,8 @@ class Run:
     """The values that were chosen for what is unknown."""
     uses: set[Name] = field(default_factory=set)
     touched: dict[str, Module] = field(default_factory=dict)
+    lines: set[Line] = field(default_factory=set)
+    """The lines of the statements that were evaluated."""
     globals: dict[tuple[str, str], object] = field(default_factory=dict)
     classes: dict[ast.ClassDef, object] = field(default_factory=dict)
     yielded: list[object] = field(default_factory=list)
@@ -138,9 +143,13 @@ class Run:
 
     def note(self, module: Module, node: ast.stmt | ast.expr) -> None:
         """Note the changes at the lines of some code."""
+        span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        if self.side.changes:
+            own = span if not isinstance(node, _DEFINITIONS) else range(node.lineno, node.body[0].lineno)
+            self.lines.update((module.path, line) for line in own)
         lines = self.side.changes.get(module.path)
         if lines:
-            for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
+            for line in span:
                 if line in lines:
                     self.uses |= lines[line]
 
