@@ -17,7 +17,7 @@ from cgmigrate.documents.syntax import document_of
 from cgmigrate.documents.uses import appearances_in
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.project.discovery import Discovery
-from cgmigrate.project.inputs import Source
+from cgmigrate.project.inputs import InputFile
 from cgmigrate.text.encoding import decode
 
 
@@ -32,7 +32,7 @@ def count(folder: str) -> None:
     """Print the uses of one project."""
     pattern, counts, files, seconds = plain_pattern(), Counter[str](), 0, 0.0
     for item in Discovery([folder]):
-        if not isinstance(item, Source) or not item.syntax.is_read:
+        if not isinstance(item, InputFile) or not item.syntax.is_read:
             continue
         text = decode(item.data)[0]
         document = document_of(item.path, text, item.syntax, load())

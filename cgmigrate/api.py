@@ -17,7 +17,7 @@ from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Backend, Blocks, Capture, Iteration, Layers, Reader, Rejected
 from cgmigrate.project.inputs import InputError
-from cgmigrate.project.options import Options as RunOptions
+from cgmigrate.project.options import RunOptions
 
 if TYPE_CHECKING:
     from cgmigrate.lint.file_result import FileResult

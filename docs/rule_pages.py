@@ -8,7 +8,7 @@ from typing import Any
 
 from rule_forms import Form, forms
 
-from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.lint.rules import Rule, RuleCase
 from cgmigrate.megatron.releases import NEWEST, OLDEST
 from cgmigrate.report.explain import file_in_words, fix_in_words, releases_in_words
 
@@ -101,7 +101,7 @@ def _safety(rule: Rule) -> list[str]:
     return [*parts, _bullets(reasons)] if reasons else parts
 
 
-def _reason(case: Case) -> str:
+def _reason(case: RuleCase) -> str:
     if case.fix and case.fix.unsafe:
         return f"{_plain(case.message)}: with `--unsafe-fixes` only, since {case.fix.unsafe}."
     return f"{_plain(case.message)}: to decide; {case.decide}."

@@ -11,11 +11,11 @@ from cgmigrate.cli.exit_status import CLEAN, ERROR, command_errors
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start, use_processes
-from cgmigrate.project.options import Options, format_of
+from cgmigrate.project.options import RunOptions, format_of
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.cli.writer import Writer
+    from cgmigrate.cli.writer import RunWriter
     from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
 
@@ -24,7 +24,7 @@ def show(selection: Selection, reporting: Reporting, settings: bool) -> int:
     """Print the settings in effect, or the files that would be checked; return the exit status."""
     from cgmigrate.cli.show import show_files_of, show_settings_of
 
-    run, _ = start(selection, reporting, Options())
+    run, _ = start(selection, reporting, RunOptions())
     return ERROR if (show_settings_of if settings else show_files_of)(run) else CLEAN
 
 
@@ -32,7 +32,7 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
     """Report the diagnostics of the files; return the exit status."""
     if reporting.statistics:
         reporting = _statistics_format(reporting)
-    options = Options(rewrite=False, add_ignore=mode.add_ignore, reason=mode.reason)
+    options = RunOptions(rewrite=False, add_ignore=mode.add_ignore, reason=mode.reason)
     run, output = start(selection, reporting, options, baseline=mode)
     writer = _writer(output) if mode.add_ignore else None
     if writer is None:
@@ -68,10 +68,10 @@ def _statistics_format(reporting: Reporting) -> Reporting:
     return reporting._replace(format=reporting.format or "full")
 
 
-def _writer(output: Output) -> Writer:
-    from cgmigrate.cli.writer import Writer
+def _writer(output: Output) -> RunWriter:
+    from cgmigrate.cli.writer import RunWriter
 
-    return Writer(output.message)
+    return RunWriter(output.message)
 
 
 def _write_baseline(run: Run, output: Output) -> None:
@@ -81,7 +81,7 @@ def _write_baseline(run: Run, output: Output) -> None:
         output.message(write_baseline(run))
 
 
-def _print_comments(writer: Writer, handled: Handled, output: Output) -> None:
+def _print_comments(writer: RunWriter, handled: Handled, output: Output) -> None:
     from cgmigrate.report.folding import places_of
 
     number = sum(places_of(checked.fixed) for checked in handled.files) - writer.unwritten

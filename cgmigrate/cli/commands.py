@@ -392,13 +392,13 @@ def verify(
     """
     from cgmigrate.cli import verify as verifying
     from cgmigrate.cli.recovery import recover
-    from cgmigrate.verify.plan import Scale, Selection
+    from cgmigrate.verify.plan import Scale, VerifySelection
     from cgmigrate.verify.session import VerifyOptions
 
     scale = Scale(steps, tokens, nproc, workloads or None, verifying.packing_of(packing))
     recovered = recover(paths)
     request = VerifyOptions(
-        Selection(paths, source, target, unsafe_fixes, after or "", exclude),
+        VerifySelection(paths, source, target, unsafe_fixes, after or "", exclude),
         level=level,
         mcore=mcore,
         scale=scale,

@@ -22,13 +22,13 @@ from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
     from cgmigrate.cli.options import Reporting
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.rules import Rule
     from cgmigrate.lint.run import Run
     from cgmigrate.project.inputs import InputError
-    from cgmigrate.report import Report, Reported, RuleName
-    from cgmigrate.report.style import Style
+    from cgmigrate.report import Reported, RuleName, RunReport
+    from cgmigrate.report.style import Stream
 
 
 LINES_AT_ONCE, BYTES_AT_ONCE = 50, 8192
@@ -62,7 +62,7 @@ class Output:
         """Whether diagnostics are written file by file."""
         return self.format == "concise" and self.reporting.output_file is None and not self.reporting.statistics
 
-    def add(self, checked: FileResult, diagnostics: Sequence[Diagnostic], written: bool = False) -> None:
+    def add(self, checked: FileResult, diagnostics: Sequence[LintDiagnostic], written: bool = False) -> None:
         """Report diagnostics of a file. ``written`` says that its rewritten text is what the file contains now."""
         new = self._reported(checked, diagnostics, written)
         self.reported += new
@@ -78,7 +78,7 @@ class Output:
         self.reported += self._reported(checked.light, checked.diagnostics)
 
     def _reported(
-        self, checked: FileResult, diagnostics: Sequence[Diagnostic], written: bool = False
+        self, checked: FileResult, diagnostics: Sequence[LintDiagnostic], written: bool = False
     ) -> tuple[Reported, ...]:
         if not diagnostics:
             return ()
@@ -131,13 +131,13 @@ class Output:
         except OSError as error:
             raise CommandError(f"{file} cannot be written: {error.strerror or error}") from error
 
-    def report(self) -> Report:
+    def report(self) -> RunReport:
         """Return the report of all diagnostics so far."""
-        from cgmigrate.report import Report
+        from cgmigrate.report import RunReport
 
         rules = self.run.known_rules if self.reported else {}
         seen = self.run.discovery.files_seen
-        report = Report(seen, self.reported, rules, self.input_errors, self.run.notes, self.run.resolutions)
+        report = RunReport(seen, self.reported, rules, self.input_errors, self.run.notes, self.run.resolutions)
         if not (self.for_people and self.reported):
             return report
         from cgmigrate.cli.next_command import next_command
@@ -200,7 +200,7 @@ class Output:
         if not self.for_people:
             self._print_releases()
 
-    def exit_status(self, diagnostics: Sequence[Diagnostic]) -> int:
+    def exit_status(self, diagnostics: Sequence[LintDiagnostic]) -> int:
         """Return the exit status for the diagnostics that remain."""
         if not diagnostics:
             return CLEAN
@@ -228,7 +228,7 @@ class Output:
         return self._progress_hidden()
 
     @property
-    def style(self) -> Style:
+    def style(self) -> Stream:
         """The colours and links of the report's stream; none in a file."""
         if self.reporting.output_file is not None:
             from cgmigrate.report.style import PLAIN
@@ -249,7 +249,7 @@ def print_input_error(input_error: InputError) -> None:
     click.echo(in_line(f"{kind}: {input_error.path}: {input_error.reason}"), err=True)
 
 
-def _fails(diagnostic: Diagnostic, least: Severity) -> bool:
+def _fails(diagnostic: LintDiagnostic, least: Severity) -> bool:
     """Whether a diagnostic is severe enough to fail the run."""
     from cgmigrate.lint.kinds import UNREADABLE
 
@@ -257,15 +257,15 @@ def _fails(diagnostic: Diagnostic, least: Severity) -> bool:
     return diagnostic.severity.reaches(least) or diagnostic.reports in UNREADABLE
 
 
-def style_of(stream: TextIO, coloured: bool) -> Style:
+def style_of(stream: TextIO, coloured: bool) -> Stream:
     """Return what a stream shows."""
-    from cgmigrate.report.style import PLAIN, Style
+    from cgmigrate.report.style import PLAIN, Stream
 
     if not coloured:
         return PLAIN
     from cgmigrate.cli.hyperlinks import shows_links
 
-    return Style(colours=True, links=shows_links(stream))
+    return Stream(colours=True, links=shows_links(stream))
 
 
 def colour_option(option: str) -> bool | None:

@@ -81,11 +81,11 @@ def _explain_file(topic: Topic, path: str, line: int | None) -> int:
     from cgmigrate.lint.explained_files import explain_file
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.inputs import InputError
-    from cgmigrate.project.options import Options
+    from cgmigrate.project.options import RunOptions
 
     if os.path.isdir(path):
         raise click.UsageError(f"{path} is a folder: give a file, or a line as FILE:LINE")
-    options = Options(topic.source, topic.target, rewrite=False, rule_folders=topic.folders)
+    options = RunOptions(topic.source, topic.target, rewrite=False, rule_folders=topic.folders)
     with command_errors():
         configurations = Configurations(rule_folders=topic.folders)
         file = explain_file(openable_path(path, os.getcwd()), options, configurations)

@@ -12,8 +12,8 @@ from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, FixMode, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start, use_processes
-from cgmigrate.cli.writer import Writer
-from cgmigrate.project.options import Options, format_of
+from cgmigrate.cli.writer import RunWriter
+from cgmigrate.project.options import RunOptions, format_of
 from cgmigrate.text.escaping import in_text
 from cgmigrate.text.plurals import counted
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from cgmigrate.cli.console import Output
     from cgmigrate.cli.interactive import Chooser
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
 
@@ -31,7 +31,7 @@ def fix(selection: Selection, reporting: Reporting, mode: FixMode) -> int:
     """Rewrite the files, or show what would change; return the exit status."""
     if mode.interactive:
         reporting = _interactive_format(selection, reporting)
-    options = Options(unsafe=mode.unsafe_fixes, group=mode.group, docs=mode.docs)
+    options = RunOptions(unsafe=mode.unsafe_fixes, group=mode.group, docs=mode.docs)
     run, output = start(selection, reporting, options, baseline=CheckMode())
     if mode.interactive:
         run.chooser = _chooser(output)
@@ -58,7 +58,7 @@ def _chooser(output: Output) -> Chooser:
     from cgmigrate.report import alone
     from cgmigrate.report.full import one
 
-    def show(path: str, text: str, diagnostic: Diagnostic) -> str:
+    def show(path: str, text: str, diagnostic: LintDiagnostic) -> str:
         rule = output.run.known_rules[diagnostic.rule]
         return one(alone(path, text, diagnostic, output.rule_name(rule)), output.style).rstrip("\n")
 
@@ -70,7 +70,7 @@ class _Fixing:
 
     def __init__(self, run: Run, output: Output, mode: FixMode) -> None:
         self._run, self._output, self._mode = run, output, mode
-        self._writer = Writer(output.message)
+        self._writer = RunWriter(output.message)
         self._rewritten: list[FileResult] = []
         self._written: dict[str, bool] = {}
         """Whether files are written, for those whose set of files was handled."""
@@ -152,7 +152,7 @@ class _Fixing:
         return self._output.exit_status(remaining)
 
 
-def _ids(diagnostics: Sequence[Diagnostic]) -> set[str]:
+def _ids(diagnostics: Sequence[LintDiagnostic]) -> set[str]:
     return {diagnostic.fix.id for diagnostic in diagnostics if diagnostic.fix}
 
 
@@ -177,7 +177,7 @@ def _summary(counts: _Counts, files_seen: int, mode: FixMode) -> str:
     return text + "."
 
 
-def _remaining(checked: FileResult, run: Run, written: bool) -> tuple[Diagnostic, ...]:
+def _remaining(checked: FileResult, run: Run, written: bool) -> tuple[LintDiagnostic, ...]:
     """Return the diagnostics to report after the fix, without those whose fix the user declined."""
     if checked.after is not None and not written:
         return checked.diagnostics

@@ -15,7 +15,7 @@ from cgmigrate.text.edits import apply
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Diagnostic, Fix
+    from cgmigrate.lint.diagnostics import Fix, LintDiagnostic
     from cgmigrate.lint.file_result import FileResult
 
 _HELP = """\
@@ -38,7 +38,7 @@ class Chooser:
     returns a context in which no progress is drawn. ``quit`` is set once the user wants no more questions.
     """
 
-    show: Callable[[str, str, Diagnostic], str]
+    show: Callable[[str, str, LintDiagnostic], str]
     readable: Callable[[str], str]
     progress_hidden: Callable[[], AbstractContextManager[None]]
     quit: bool = False

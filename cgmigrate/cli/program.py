@@ -70,7 +70,7 @@ class Command(click.Command):
         super().format_epilog(ctx, formatter)
 
 
-class Group(Command, click.Group):
+class CommandGroup(Command, click.Group):
     """A group of such commands, which it lists in sections."""
 
     command_class = Command
@@ -104,10 +104,10 @@ def _write_sections(formatter: click.HelpFormatter, rows: Iterable[tuple[str, tu
             formatter.write_dl(sections[title])
 
 
-class Program(Group):
+class Program(CommandGroup):
     """A group of commands that never ends with a traceback."""
 
-    group_class = Group
+    group_class = CommandGroup
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program. Standard streams that are closed are opened on the null device first."""

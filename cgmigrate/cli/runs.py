@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from cgmigrate.lint.run import Run
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.inputs import InputError
-    from cgmigrate.project.options import Options
+    from cgmigrate.project.options import RunOptions
 
 
 def start(
-    selection: Selection, reporting: Reporting, options: Options, baseline: CheckMode | None = None
+    selection: Selection, reporting: Reporting, options: RunOptions, baseline: CheckMode | None = None
 ) -> tuple[Run, Output]:
     """Return the run for the selected files, and its output.
 
@@ -45,13 +45,13 @@ def start(
     return run, Output(run, reporting, to_stderr=run.options.stdin is not None and run.options.rewrite)
 
 
-def _with_report(options: Options, format: str) -> Options:
+def _with_report(options: RunOptions, format: str) -> RunOptions:
     """Return the options with what the report's format needs."""
     shown = format_of(format)
     return replace(options, edits=shown.edits, details=shown.details)
 
 
-def _run(selection: Selection, configurations: Configurations, options: Options) -> Run:
+def _run(selection: Selection, configurations: Configurations, options: RunOptions) -> Run:
     from cgmigrate.lint.run import Run
 
     options = replace(

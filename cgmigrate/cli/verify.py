@@ -13,7 +13,7 @@ from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
     from cgmigrate.verify.arms import Packing
-    from cgmigrate.verify.session import Outcome, VerifyOptions
+    from cgmigrate.verify.session import SessionOutcome, VerifyOptions
 
 _COLOURS = {"equivalent": "green", "equivalent, but": "yellow", "different": "red", "inconclusive": "magenta"}
 
@@ -78,7 +78,7 @@ def _check_page(page: str) -> None:
         raise CommandError(f"--report needs Jinja2, which is not installed; {INSTALL}")
 
 
-def _print_notes(outcome: Outcome) -> None:
+def _print_notes(outcome: SessionOutcome) -> None:
     """Print what was skipped, and the files that could not be read."""
     for note in outcome.notes:
         click.echo(in_line(f"note: {note}"), err=True)
@@ -86,7 +86,7 @@ def _print_notes(outcome: Outcome) -> None:
         click.echo(in_line(f"error: {path}"), err=True)
 
 
-def _outcome(request: VerifyOptions, quiet: bool) -> Outcome:
+def _outcome(request: VerifyOptions, quiet: bool) -> SessionOutcome:
     """Return the outcome. Progress goes to stderr, unless the output is for a program."""
     from cgmigrate.project.configuration import ConfigurationError
     from cgmigrate.verify.mcore import MCoreError

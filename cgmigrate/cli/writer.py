@@ -25,7 +25,7 @@ def _change(checked: FileResult) -> FileChange:
     return FileChange(checked.path, checked.data, encode(checked.after, checked.bom))
 
 
-class Writer:
+class RunWriter:
     """Writes the rewritten texts of a run, so that it can be undone; ``message`` prints a line for each file."""
 
     def __init__(self, message: Callable[[str], None]) -> None:
@@ -45,7 +45,7 @@ class Writer:
 
         `print_problems` says why.
         """
-        from cgmigrate.project.edit_sets import EditSet
+        from cgmigrate.project.edit_sets import ChangeSet
         from cgmigrate.project.journal import Journal
         from cgmigrate.project.transaction import write_set
         from cgmigrate.project.write import WriteError
@@ -53,7 +53,7 @@ class Writer:
 
         self._journal = self._journal or Journal()
         try:
-            write_set(EditSet(name, tuple(map(_change, files))), self._journal)
+            write_set(ChangeSet(name, tuple(map(_change, files))), self._journal)
         except WriteError as error:
             self.problems.append(str(error))
             self.unwritten += sum(places_of(checked.fixed) for checked in files)

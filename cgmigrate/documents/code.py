@@ -21,7 +21,7 @@ class CannotMapError(ValueError):
 
 
 @dataclass(frozen=True)
-class Code:
+class CodeText:
     """Code of a file. ``starts`` and ``ends`` are where each of its characters begins and ends in the file."""
 
     text: str = ""
@@ -29,7 +29,7 @@ class Code:
     ends: Sequence[int] = ()
 
     @classmethod
-    def of(cls, file: str, start: int, end: int) -> Code:
+    def of(cls, file: str, start: int, end: int) -> CodeText:
         """Return a part of a file as it is written, with line feeds as line breaks."""
         parts = []
         at = file.find("\r\n", start, end)
@@ -41,31 +41,31 @@ class Code:
         return cls.joined([*parts, rest]) if parts else rest
 
     @classmethod
-    def _same(cls, file: str, start: int, end: int) -> Code:
+    def _same(cls, file: str, start: int, end: int) -> CodeText:
         return cls(file[start:end], range(start, end), range(start + 1, end + 1))
 
     @classmethod
-    def written_as(cls, character: str, start: int, end: int) -> Code:
+    def written_as(cls, character: str, start: int, end: int) -> CodeText:
         """Return one character that the file writes otherwise, from ``start`` to ``end``."""
         return cls(character, (start,), (end,))
 
     @classmethod
-    def added(cls, text: str) -> Code:
+    def added(cls, text: str) -> CodeText:
         """Return text that the file does not have."""
         nowhere = (_ADDED,) * len(text)
         return cls(text, nowhere, nowhere)
 
     @classmethod
-    def joined(cls, parts: Sequence[Code]) -> Code:
+    def joined(cls, parts: Sequence[CodeText]) -> CodeText:
         """Return several parts as one."""
         starts = [start for part in parts for start in part.starts]
         return cls("".join(part.text for part in parts), starts, [end for part in parts for end in part.ends])
 
-    def __add__(self, other: Code) -> Code:
-        return Code.joined((self, other))
+    def __add__(self, other: CodeText) -> CodeText:
+        return CodeText.joined((self, other))
 
-    def __getitem__(self, part: slice) -> Code:
-        return Code(self.text[part], self.starts[part], self.ends[part])
+    def __getitem__(self, part: slice) -> CodeText:
+        return CodeText(self.text[part], self.starts[part], self.ends[part])
 
     def __bool__(self) -> bool:
         return bool(self.text)

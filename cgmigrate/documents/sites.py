@@ -128,7 +128,7 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class OverridingCommand:
     """A command line with overrides of settings.
 
     ``words`` are its other words: as the command gets them if that is known, else as they are written. ``place`` is
@@ -188,7 +188,7 @@ class Site:
     """The code block of a page that it is in, None for a file that is read as a whole."""
     inside: Inside | None = None
     """The part of the file that it is in, such as a here-document, None for the file itself."""
-    commands: tuple[Command, ...] = ()
+    commands: tuple[OverridingCommand, ...] = ()
     """The command lines that surely get it, if it consists of overrides."""
     read_back: str = ""
     """Where the code around reads a setting back, which has to change together with it; empty if it does not."""

@@ -13,7 +13,7 @@ from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.text.spans import Span
 
 
-class Reason(Enum):
+class NoUse(Enum):
     """Why a name in the text is no use of the setting."""
 
     IMPORT = "an import, which follows what the file uses"
@@ -41,13 +41,13 @@ class Appearances:
     """All appearances of settings in a text: the uses in its order, and the others with their reasons."""
 
     uses: tuple[Use, ...]
-    others: tuple[tuple[Appearance, Reason], ...]
+    others: tuple[tuple[Appearance, NoUse], ...]
 
 
-def classified(appearances: Iterable[Appearance], classify: Callable[[Appearance], Use | Reason]) -> Appearances:
+def classified(appearances: Iterable[Appearance], classify: Callable[[Appearance], Use | NoUse]) -> Appearances:
     """Return the appearances of a text, each as ``classify`` sees it."""
     uses: list[Use] = []
-    others: list[tuple[Appearance, Reason]] = []
+    others: list[tuple[Appearance, NoUse]] = []
     for appearance in appearances:
         result = classify(appearance)
         if isinstance(result, Use):

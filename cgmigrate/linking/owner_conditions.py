@@ -20,7 +20,7 @@ TESTS_OF_PATH = frozenset({"path-has", "path-has-none", "path-ends", "path-is"})
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class OwnerEvidence:
     """What tests are evaluated on: a site, its settings (merged ones too), and the names at the top of its file."""
 
     site: Site
@@ -39,7 +39,7 @@ def _word(name: str) -> str:
     return name.rpartition(".")[2].lstrip("-").replace("-", "_")
 
 
-def passes_beside_paths(condition: Condition, around: Surroundings) -> bool:
+def passes_beside_paths(condition: Condition, around: OwnerEvidence) -> bool:
     """Return whether a condition's tests of the site and its file pass."""
     return all(_passes(test, condition, around) for test in condition if test not in TESTS_OF_PATH)
 
@@ -73,7 +73,7 @@ def _matches_any(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _passes(test: str, condition: Condition, around: Surroundings) -> bool:
+def _passes(test: str, condition: Condition, around: OwnerEvidence) -> bool:
     match test:
         case "top-level":
             return len(around.top_level & set(condition[test])) >= int(condition.get("at-least", 1))
@@ -85,21 +85,21 @@ def _passes(test: str, condition: Condition, around: Surroundings) -> bool:
     return _TESTS[test](condition[test], around)
 
 
-def _is_beside(names: Any, around: Surroundings) -> bool:
+def _is_beside(names: Any, around: OwnerEvidence) -> bool:
     return not around.words_beside.isdisjoint(names)
 
 
-def _has_target(prefixes: Any, around: Surroundings) -> bool:
+def _has_target(prefixes: Any, around: OwnerEvidence) -> bool:
     target = around.site.neighbours.get("_target_")
     return isinstance(target, str) and target.startswith(tuple(prefixes))
 
 
-def _has_callee(patterns: Any, around: Surroundings) -> bool:
+def _has_callee(patterns: Any, around: OwnerEvidence) -> bool:
     origin = around.site.origin
     return origin is not None and _is_like(origin.callee, patterns)
 
 
-def _has_object(patterns: Any, around: Surroundings) -> bool:
+def _has_object(patterns: Any, around: OwnerEvidence) -> bool:
     origin = around.site.origin
     return origin is not None and not origin.foreign and _is_like(origin.object, patterns)
 
@@ -108,12 +108,12 @@ def _is_like(name: str, patterns: Any) -> bool:
     return bool(name) and any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def _imports(modules: Any, around: Surroundings) -> bool:
+def _imports(modules: Any, around: OwnerEvidence) -> bool:
     imported = around.site.origin.imports if around.site.origin else ()
     return any(name == module or name.startswith(module + ".") for name in imported for module in modules)
 
 
-def _has_unknown_flag(patterns: Any, around: Surroundings) -> bool:
+def _has_unknown_flag(patterns: Any, around: OwnerEvidence) -> bool:
     """Return whether a flag that no release has is beside the settings."""
     of_interest = {word for word in around.words_beside if _matches_any(word, tuple(patterns))}
     return bool(of_interest) and not of_interest <= _known_names()
@@ -129,19 +129,19 @@ def _known_names() -> frozenset[str]:
     return frozenset((*fields, *map(_word, every.flags_of)))
 
 
-def _has_unknown_value(names: Any, around: Surroundings) -> bool:
+def _has_unknown_value(names: Any, around: OwnerEvidence) -> bool:
     """Return whether one of some settings has a value that no release knows."""
     known = {*LAYER_MODULES, *IMPLEMENTATIONS, *INFERENCE_SCOPES, "full", "full_iteration_inference"}
     values = [value for name, value in around.site.own.items() if name in names]
     return any(not known.issuperset(names_in(value)) for value in values if isinstance(value, (str, list)))
 
 
-def _starts(patterns: Any, around: Surroundings) -> bool:
+def _starts(patterns: Any, around: OwnerEvidence) -> bool:
     programs = around.site.programs or ()
     return any(_matches_any(program, tuple(patterns)) for program in programs)
 
 
-_TESTS: Mapping[str, Callable[[Any, Surroundings], bool]] = {
+_TESTS: Mapping[str, Callable[[Any, OwnerEvidence], bool]] = {
     "flags": lambda expected, around: around.site.flags is expected,
     "command-line": lambda expected, around: (around.site.programs is not None) is expected,
     "program": _starts,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from cgmigrate.documents.sites import Inside, Site
 from cgmigrate.linking.ecosystems import Ecosystem
 from cgmigrate.linking.inheritance import effective
-from cgmigrate.linking.owner_conditions import TESTS_OF_PATH, Condition, Surroundings, passes_at, passes_beside_paths
+from cgmigrate.linking.owner_conditions import TESTS_OF_PATH, Condition, OwnerEvidence, passes_at, passes_beside_paths
 from cgmigrate.megatron.settings import INFERENCE, LAYER_MODULES, MODULES, SCOPE, names_in
 
 _NAMES = {*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference", *("none", "layer", "block")}
@@ -76,7 +76,7 @@ class Owners:
             return Owner(PROSE)
         part = _innermost(site.inside) or site.example
         top_level = self._top_level if part is None else frozenset(part.top_level)
-        at = self._owner_at_path(Surroundings(site, names, top_level))
+        at = self._owner_at_path(OwnerEvidence(site, names, top_level))
         owner = at[site.path]
         # Most texts have one owner at all of their places, which may be many.
         is_owned_alike = {id(owner), id(None)}.issuperset(map(id, map(at.__getitem__, site.alias_paths)))
@@ -90,7 +90,7 @@ class Owners:
                 return Owner(owner if owner.reader else other, conflict)
         return Owner(owner)
 
-    def _owner_at_path(self, around: Surroundings) -> _OwnerAtPath:
+    def _owner_at_path(self, around: OwnerEvidence) -> _OwnerAtPath:
         in_code = around.site.origin is not None
         remaining = tuple(self._remaining(around, in_code))
         if (in_code, remaining) not in self._at:
@@ -101,7 +101,7 @@ class Owners:
             self._at[in_code, remaining] = _OwnerAtPath(conditions)
         return self._at[in_code, remaining]
 
-    def _remaining(self, around: Surroundings, in_code: bool) -> Iterator[tuple[int, int]]:
+    def _remaining(self, around: OwnerEvidence, in_code: bool) -> Iterator[tuple[int, int]]:
         """Return the conditions that only a path can decide, up to one that passes at every path.
 
         Each is the position of an ecosystem and that of the condition in it.

@@ -21,7 +21,7 @@ IsUpTo: TypeAlias = Callable[[Release], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FieldSource:
     """One way in which a field gets its value: from a key, or a value that the code sets.
 
     It holds for the releases from ``since`` to ``until``, and if each key of ``when`` has one of its values.
@@ -36,7 +36,7 @@ class Source:
     """The value that the code sets; with a key, the one if the key is not written."""
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Source:
+    def of(cls, data: Mapping[str, Any]) -> FieldSource:
         """Return it from an entry of the data."""
         when = {path: value if isinstance(value, list) else [value] for path, value in data.get("when", {}).items()}
         value = data["value"] if "value" in data else data.get("default", Missing.ABSENT)
@@ -76,9 +76,9 @@ class Source:
 class Translation:
     """The translation of one package."""
 
-    settings: Mapping[str, Sequence[Source]]
+    settings: Mapping[str, Sequence[FieldSource]]
     """Setting → where it gets its value from; the first that holds decides."""
-    sections: Mapping[str, Sequence[Source]]
+    sections: Mapping[str, Sequence[FieldSource]]
     """Class → the sections in which a configuration may set any of its fields by their names."""
     of_model: frozenset[str]
     """Settings that come with the model, and are not in the configuration unless one of these sections has them."""
@@ -87,7 +87,7 @@ class Translation:
     def of(cls, data: Mapping[str, Any]) -> Translation:
         """Return it from the data of an ecosystem."""
         settings, sections = (
-            {name: tuple(map(Source.of, entries)) for name, entries in data.get(part, {}).items()}
+            {name: tuple(map(FieldSource.of, entries)) for name, entries in data.get(part, {}).items()}
             for part in ("settings", "sections")
         )
         return cls(settings, sections, frozenset(data.get("of-model", ())))
@@ -119,10 +119,10 @@ class Translation:
         """Return whether the value of a setting can come from a key, in this release of the package."""
         return any(one.key == path for one in self.settings.get(name, ()) if one.is_of(is_up_to))
 
-    def _sources(self, name: str, owner: str, is_up_to: IsUpTo) -> list[Source]:
+    def _sources(self, name: str, owner: str, is_up_to: IsUpTo) -> list[FieldSource]:
         own = [one for one in self.settings.get(name, ()) if one.is_of(is_up_to)]
         sections = (one for one in self.sections.get(owner, ()) if one.is_of(is_up_to))
-        return [*own, *(Source(key=f"{one.key}.{name}") for one in sections)]
+        return [*own, *(FieldSource(key=f"{one.key}.{name}") for one in sections)]
 
 
 def _release(text: str | None) -> Release | None:

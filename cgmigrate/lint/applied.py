@@ -10,14 +10,14 @@ from cgmigrate.lint.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenFixes:
     """The fixes that options allow, and those of them that are applied, by their ids."""
 
     offered: frozenset[str]
     chosen: frozenset[str]
 
 
-def applied(files: Sequence[FileResult], plan: Plan, choice: Choice) -> list[FileResult]:
+def applied(files: Sequence[FileResult], plan: Plan, choice: ChosenFixes) -> list[FileResult]:
     """Return files with the chosen fixes applied. Raises UnwritableError."""
     texts = {text.path: text for text in plan.edited(choice.chosen)}
     result = []
@@ -32,7 +32,7 @@ def applied(files: Sequence[FileResult], plan: Plan, choice: Choice) -> list[Fil
     return _with_transactions(result, plan, choice)
 
 
-def _with_transactions(files: Sequence[FileResult], plan: Plan, choice: Choice) -> list[FileResult]:
+def _with_transactions(files: Sequence[FileResult], plan: Plan, choice: ChosenFixes) -> list[FileResult]:
     """Return files, each with those that are written together with it since they share a fix."""
     group = {checked.path: {checked.path} for checked in files}
     for fix in plan.fixes:

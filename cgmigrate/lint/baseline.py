@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cgmigrate.text.files import MAX_GENERATED, read_text
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
 
 VERSION = 2
 
@@ -52,8 +52,8 @@ class Baseline:
         return os.path.relpath(os.path.join(self._folder, name))
 
     def part(
-        self, path: str, diagnostics: Iterable[Diagnostic]
-    ) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
+        self, path: str, diagnostics: Iterable[LintDiagnostic]
+    ) -> tuple[tuple[LintDiagnostic, ...], tuple[LintDiagnostic, ...]]:
         """Return the diagnostics of a file to show, and the known ones; keep them all for the current run."""
         diagnostics = tuple(diagnostics)
         name = self.name_of(path)
@@ -94,7 +94,7 @@ class Baseline:
         return _less_empty(result)
 
 
-def _by_rule(diagnostics: Iterable[Diagnostic]) -> dict[str, Places]:
+def _by_rule(diagnostics: Iterable[LintDiagnostic]) -> dict[str, Places]:
     places: dict[str, list[str]] = {}
     for diagnostic in diagnostics:
         places.setdefault(diagnostic.rule, []).append(diagnostic.place)

@@ -10,9 +10,9 @@ from functools import cache
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.diagnostics import Applicability, Fix, SiteCase
-from cgmigrate.lint.edit_sets import EditSet, Group, Place
+from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place
 from cgmigrate.lint.set_ids import set_id
-from cgmigrate.lint.site_diagnostics import Outcome, SiteReport
+from cgmigrate.lint.site_diagnostics import SiteOutcome, SiteReport
 from cgmigrate.lint.supported_releases import unread, unsupported
 from cgmigrate.lint.withholding import Limits, PlaceOfFix, Withheld, withheld
 from cgmigrate.text.spans import Span
@@ -37,7 +37,7 @@ class Candidate:
 
 
 def candidates_of(
-    group: Group, sets: Sequence[EditSet], cases: Mapping[Place, SiteCase], limits: Sequence[Limits]
+    group: FileGroup, sets: Sequence[EditSet], cases: Mapping[Place, SiteCase], limits: Sequence[Limits]
 ) -> list[Candidate]:
     """Return the edit sets of a group as candidates, with the reasons for those that the limits withhold."""
     seen: Counter[str] = Counter()
@@ -57,7 +57,7 @@ def candidates_of(
     return candidates
 
 
-def _position(edit_set: EditSet, group: Group) -> tuple[int, int]:
+def _position(edit_set: EditSet, group: FileGroup) -> tuple[int, int]:
     """Return the first file that a set changes, and where the first of its settings is."""
     number = edit_set.files[0] if edit_set.files else 0
     starts = [
@@ -80,7 +80,7 @@ def _spans(document: Document, index: int) -> list[Span]:
 # --- names ----------------------------------------------------------------------------------------
 
 
-def _name(edit_set: EditSet, group: Group, places: Sequence[Mapping[int, str]]) -> str:
+def _name(edit_set: EditSet, group: FileGroup, places: Sequence[Mapping[int, str]]) -> str:
     """Return what names a set: its files, their places, and the texts that it changes; no line numbers.
 
     ``places`` are those of each file, by index.
@@ -127,7 +127,7 @@ def _checkout_of(folder: str) -> str | None:
 
 
 def _settled_by(
-    candidate: Candidate, group: Group, cases: Mapping[Place, SiteCase], limits: Sequence[Limits]
+    candidate: Candidate, group: FileGroup, cases: Mapping[Place, SiteCase], limits: Sequence[Limits]
 ) -> Iterator[tuple[int, PlaceOfFix]]:
     """Yield the diagnostics that a set settles, each with the number of its file."""
     for number, index in candidate.edit_set.rewrites:
@@ -135,7 +135,7 @@ def _settled_by(
         if (case := cases.get((number, index))) is None:
             places = [(rule.id, problem.span, True) for problem, rule in file.problems if problem.index == index]
         else:
-            outcome = Outcome(candidate.fix, candidate.edit_set.rewrites[number, index])
+            outcome = SiteOutcome(candidate.fix, candidate.edit_set.rewrites[number, index])
             places = list(SiteReport.of_fix(case, file.context, outcome, limits[number].enabled).places_of_fix())
         for rule, span, is_rule_of_fix in places:
             line = file.document.text.count("\n", 0, span.start) + 1

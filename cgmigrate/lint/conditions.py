@@ -24,7 +24,7 @@ Truth: TypeAlias = "bool | None"
 """Whether a condition is met; None if that is not known."""
 
 
-class Surroundings(Protocol):
+class ConditionSurroundings(Protocol):
     """The other settings of the object that a site configures."""
 
     def get(self, name: str, /) -> object:
@@ -44,7 +44,7 @@ class Surroundings(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ConditionState:
     """What conditions are evaluated on: settings, who reads them, and what surrounds them."""
 
     settings: Settings
@@ -53,7 +53,7 @@ class State:
     target: Release
     rejected: str = ""
     """Code of the target's refusal, empty if it accepts the settings."""
-    surroundings: Surroundings | None = None
+    surroundings: ConditionSurroundings | None = None
     """None if nothing is known of them."""
     names: frozenset[str] = frozenset(FIELDS)
     """The settings of which a site is made: one that is not among ``settings`` is absent."""
@@ -110,7 +110,7 @@ def _frozen(value: object) -> Hashable:
     return type(value), value
 
 
-Condition: TypeAlias = Callable[[State], Truth]
+Condition: TypeAlias = Callable[[ConditionState], Truth]
 
 
 ANY_OF = "any-of"
@@ -153,7 +153,7 @@ def _of_package(name: str, test: str, version: str) -> Condition:
             f"{name!r} is not a package whose pins are read; there are {', '.join(sorted(package_names()))}"
         )
 
-    def condition(state: State) -> Truth:
+    def condition(state: ConditionState) -> Truth:
         if state.folder is None:
             return None
         # Few runs test a version, and reading pins takes imports.
@@ -180,7 +180,7 @@ def condition_of_site(when: Mapping[str, Any]) -> Condition:
     return _conjunction(conditions)
 
 
-def absent_keys(when: Mapping[str, Any], state: State) -> Iterator[str]:
+def absent_keys(when: Mapping[str, Any], state: ConditionState) -> Iterator[str]:
     """Yield the settings around a site that a condition takes for what they are by default, and that may be elsewhere.
 
     The condition holds because they are not written, and the configuration does not show all of its settings.
@@ -192,7 +192,7 @@ def absent_keys(when: Mapping[str, Any], state: State) -> Iterator[str]:
             yield name
 
 
-def _may_be_elsewhere(name: str, state: State) -> bool:
+def _may_be_elsewhere(name: str, state: ConditionState) -> bool:
     """Return whether a setting is not written, and another configuration may have it."""
     if state.value(name) is not Missing.ABSENT:
         return False
@@ -213,7 +213,7 @@ def _with_default(expected: Any) -> bool:
 def _conjunction(conditions: Sequence[Condition]) -> Condition:
     """Return whether all of several conditions hold. Each site asks each rule, so this is a plain loop."""
 
-    def holds(state: State) -> Truth:
+    def holds(state: ConditionState) -> Truth:
         result: Truth = True
         for condition in conditions:
             truth = condition(state)
@@ -283,7 +283,7 @@ def _is_below(name: str, limit: str) -> Condition:
     """Return whether a setting is smaller than what others give. One that is not written counts as 0."""
     tree = expression(limit)
 
-    def test(state: State) -> Truth:
+    def test(state: ConditionState) -> Truth:
         numbers = (_number_or_zero(state.value(name)), evaluate(tree, lambda one: _number_or_zero(state.value(one))))
         return None if numbers[0] is None or numbers[1] is None else numbers[0] < numbers[1]
 
@@ -298,7 +298,7 @@ def _all_tests(tests: Iterable[Test], value: object) -> Truth:
     return _all(test(value) for test in tests)
 
 
-def _release_test(compare: Callable[[State, Release], bool]) -> Callable[[Any], Condition]:
+def _release_test(compare: Callable[[ConditionState, Release], bool]) -> Callable[[Any], Condition]:
     def condition(text: str) -> Condition:
         release = release_of(text)
         return lambda state: compare(state, release)
@@ -306,7 +306,7 @@ def _release_test(compare: Callable[[State, Release], bool]) -> Callable[[Any], 
     return condition
 
 
-def _is_one_of(actual: Callable[[State], str]) -> Callable[[Any], Condition]:
+def _is_one_of(actual: Callable[[ConditionState], str]) -> Callable[[Any], Condition]:
     def condition(expected: Any) -> Condition:
         values = frozenset(_as_list(expected))
         return lambda state: actual(state) in values

@@ -17,7 +17,7 @@ from cgmigrate.documents.python.name_resolution import MEGATRON
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.values import plain_value
-from cgmigrate.lint.diagnostics import Context, Diagnostic
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic
 from cgmigrate.lint.kinds import CheckKind, rule_for
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
@@ -25,7 +25,7 @@ from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODUL
 from cgmigrate.megatron.types import Reader, Rejected
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.code import Code
+    from cgmigrate.documents.code import CodeText
     from cgmigrate.documents.sites import Document
     from cgmigrate.text.spans import Span
 
@@ -45,13 +45,13 @@ _BOOLEAN = "the copy has both `{name}` and the implementation that it became, an
 Settings = Mapping[str, object]
 
 
-def copy_diagnostics(document: Document, context: Context) -> list[Diagnostic]:
+def copy_diagnostics(document: Document, context: Context) -> list[LintDiagnostic]:
     """Return the diagnostics about copies in the code of a file, here-documents in Python included."""
     rule = rule_for(CheckKind.INVALID_COPY, context.rules)
     if rule is None or not rule.concerns(context.target):
         return []
     return [
-        Diagnostic(rule.id, rule.severity, span, message, reports=rule.reports)
+        LintDiagnostic(rule.id, rule.severity, span, message, reports=rule.reports)
         for span, message in _in_programs(document, context.target, lambda span: span)
     ]
 
@@ -67,7 +67,7 @@ def _in_programs(document: Document, target: Release, in_file: _InFile) -> Itera
             yield from _in_programs(one.document, target, partial(_outside, one.part.code, in_file))
 
 
-def _outside(code: Code, in_file: _InFile, span: Span) -> Span:
+def _outside(code: CodeText, in_file: _InFile, span: Span) -> Span:
     """Return where a span of a part is in the file."""
     return in_file(code.span(span))
 

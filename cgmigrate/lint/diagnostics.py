@@ -9,8 +9,8 @@ from enum import Enum
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
-from cgmigrate.lint.conditions import State, Surroundings
-from cgmigrate.lint.rules import Case, Rule
+from cgmigrate.lint.conditions import ConditionState, ConditionSurroundings
+from cgmigrate.lint.rules import Rule, RuleCase
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.releases import Release
@@ -58,7 +58,7 @@ class Context:
         """
         return catalogue.deprecated_at(self.target) if self.source == self.target else catalogue.deprecated
 
-    def possible_rules(self, state: State) -> Iterable[Rule]:
+    def possible_rules(self, state: ConditionState) -> Iterable[Rule]:
         """Return the rules that a state does not exclude by its settings alone; files have few different ones."""
         number = state.number
         if number is None:
@@ -115,7 +115,7 @@ class RelatedPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class LintDiagnostic:
     """One message about one place of a file.
 
     ``fix`` settles it, None if there is no fix; ``fix_text`` is the part of the fix that concerns this place, in
@@ -159,7 +159,7 @@ class Diagnostic:
         """The reasons and the notes, each with its label, in the order of reports."""
         return (*self.reasons, *(("note", note) for note in self.notes))
 
-    def without_fix(self, blocked_by: str, help: str) -> Diagnostic:
+    def without_fix(self, blocked_by: str, help: str) -> LintDiagnostic:
         """Return the diagnostic without its fix, with what prevents it and what to do."""
         return replace(self, fix=None, fix_text="", because="", blocked_by=blocked_by, help=help)
 
@@ -187,7 +187,7 @@ class SiteCase:
     reader: Reader
     before: Settings
     source: Release
-    surroundings: Surroundings | None = None
+    surroundings: ConditionSurroundings | None = None
     """The other settings of its configuration."""
     ecosystem: str = ""
     """The identifier of its owner's ecosystem."""
@@ -195,7 +195,7 @@ class SiteCase:
     """Whether the owner's settings override those of another file."""
     path: str = ""
     """The path of its file, empty for a text without one."""
-    matches: tuple[tuple[Rule, Case], ...] = ()
+    matches: tuple[tuple[Rule, RuleCase], ...] = ()
     final: Settings | None = None
     after: Settings | None = None
     """The settings in effect once the fixes of its group are written."""
@@ -209,10 +209,10 @@ class SiteCase:
     """Why it is rewritten only with --unsafe-fixes."""
     notes: tuple[str, ...] = ()
     """What to know about its fix."""
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[LintDiagnostic, ...] = ()
     """Diagnostics that the examination itself gives, apart from those of matching rules."""
 
-    def state(self, settings: Settings, target: Release, rejected: str = "") -> State:
+    def state(self, settings: Settings, target: Release, rejected: str = "") -> ConditionState:
         """Return what conditions are evaluated on if the site has these settings."""
         reader = _reader_name(self.reader)
         names = self.document.catalogue.name_set
@@ -225,7 +225,7 @@ class SiteCase:
             self.site.programs or self.site.scripts,
             os.path.dirname(self.path) if self.path else None,
         )
-        return State(settings, reader, self.source, target, *about)
+        return ConditionState(settings, reader, self.source, target, *about)
 
     def as_read(self) -> SiteCase:
         """Return the site without the settings that the installed release of their reader ignores.
@@ -238,7 +238,7 @@ class SiteCase:
         final = None if self.final is None else _without(self.final, ignored)
         return replace(self, before=_without(self.before, ignored), final=final)
 
-    def state_of_companions(self, settings: Settings, target: Release, rejected: str = "") -> State:
+    def state_of_companions(self, settings: Settings, target: Release, rejected: str = "") -> ConditionState:
         """Return the state without all settings that the installed release of their reader ignores."""
         return self.state(_without(settings, self._unread()), target, rejected)
 

@@ -61,7 +61,7 @@ class Proposal:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FileGroup:
     """Files that are planned together. ``sites`` are those of all files; their indices are positions among them."""
 
     files: Sequence[ExaminedFile]
@@ -74,7 +74,7 @@ class Group:
     """The mappings into which a site is merged, by the index of the site."""
 
     @classmethod
-    def of(cls, files: Sequence[ExaminedFile], merge: MergedSites | None = None) -> Group:
+    def of(cls, files: Sequence[ExaminedFile], merge: MergedSites | None = None) -> FileGroup:
         """Return the group of some files. Sites of one object have one owner, and the settings of all of them."""
         offsets = [0, *accumulate(len(file.sites) for file in files)]
         if merge is None:
@@ -157,7 +157,7 @@ def _moved_sites(sites: Sequence[Site], linked: LinkedSites) -> set[int]:
     return {index for index, _ in others} - at_place
 
 
-def proposals_of(group: Group) -> tuple[list[Proposal], dict[Place, SiteCase]]:
+def proposals_of(group: FileGroup) -> tuple[list[Proposal], dict[Place, SiteCase]]:
     """Return what the sites of a group would get, and their cases with the reason where they get nothing."""
     cases = {
         index + offset: case
@@ -173,7 +173,7 @@ def proposals_of(group: Group) -> tuple[list[Proposal], dict[Place, SiteCase]]:
     return proposals, {group.place(index): case for index, case in cases.items()}
 
 
-def _as_sets(group: Group, cases: Mapping[int, SiteCase]) -> dict[int, SiteCase]:
+def _as_sets(group: FileGroup, cases: Mapping[int, SiteCase]) -> dict[int, SiteCase]:
     """Return the cases of sites that share settings; those of several files with one reason are one withheld set."""
     by_reason: dict[str, list[int]] = {}
     for index, case in cases.items():
@@ -189,7 +189,7 @@ def _as_sets(group: Group, cases: Mapping[int, SiteCase]) -> dict[int, SiteCase]
 
 
 def _proposal(
-    group: Group, component: Sequence[int], cases: Mapping[int, SiteCase]
+    group: FileGroup, component: Sequence[int], cases: Mapping[int, SiteCase]
 ) -> tuple[Proposal | None, dict[int, SiteCase]]:
     """Return the rewrite of sites that share settings, None if they stay as they are, and their cases.
 
@@ -200,7 +200,7 @@ def _proposal(
 
 
 def _rewrite(
-    group: Group, component: Sequence[int], own: dict[int, SiteCase]
+    group: FileGroup, component: Sequence[int], own: dict[int, SiteCase]
 ) -> tuple[Proposal | None, dict[int, SiteCase]]:
     """Return the rewrite of sites with these cases, None if they stay as they are, and the cases."""
     number, first = group.place(component[0])
@@ -230,36 +230,36 @@ def _rewrite(
     return Proposal(tuple(map(group.place, own)), changed), own
 
 
-def _planned(group: Group, component: Sequence[int], cases: _Cases) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
+def _planned(group: FileGroup, sites: Sequence[int], cases: _Cases) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
     """Return the own settings that sites get, and their cases.
 
     Of files that are merged, a site that cannot be rewritten keeps its settings, and the others are tried without it.
     """
-    context = group.files[group.place(component[0])[0]].context
+    context = group.files[group.place(sites[0])[0]].context
     while True:
-        rewrites, checked = proposed_rewrites(group.sites, cases, component, context, group.stacks)
+        rewrites, checked = proposed_rewrites(group.sites, cases, sites, context, group.stacks)
         checked = {index: _with_overrides(group, index, case) for index, case in checked.items()}
-        if _are_merged(group, component) and any(case.blocked for case in checked.values()):
+        if _are_merged(group, sites) and any(case.blocked for case in checked.values()):
             checked = {index: _without_old_names(group, index, case, rewrites) for index, case in checked.items()}
         blocked = {index: case for index, case in checked.items() if case.blocked and not cases[index].blocked}
-        if not blocked or not _are_merged(group, component):
+        if not blocked or not _are_merged(group, sites):
             return rewrites, checked
         cases = {**cases, **{index: replace(cases[index], blocked=case.blocked) for index, case in blocked.items()}}
 
 
-def _without_old_names(group: Group, index: int, case: SiteCase, rewrites: Mapping[int, Settings]) -> SiteCase:
+def _without_old_names(group: FileGroup, index: int, case: SiteCase, rewrites: Mapping[int, Settings]) -> SiteCase:
     """Return a case, blocked if its rewrite writes a deprecated setting to override that of a site that has to stay."""
     if case.blocked or not group.document(index).catalogue.deprecated & rewrites[index].keys():
         return case
     return case.block("it overrides a setting of another file, which cannot be rewritten")
 
 
-def _are_merged(group: Group, component: Iterable[int]) -> bool:
+def _are_merged(group: FileGroup, component: Iterable[int]) -> bool:
     """Return whether sites are mappings of files that are merged, and no code."""
     return group.merge is not None and all(group.sites[index].origin is None for index in component)
 
 
-def _may_keep(group: Group, cases: _Cases) -> bool:
+def _may_keep(group: FileGroup, cases: _Cases) -> bool:
     """Return whether the sites that cannot be rewritten may keep their settings although the others change."""
     kept = {index: case for index, case in cases.items() if case.blocked}
     if not kept:
@@ -274,7 +274,7 @@ def _may_keep(group: Group, cases: _Cases) -> bool:
     )
 
 
-def _written(group: Group, rewrites: Mapping[int, Settings]) -> dict[Place, Settings]:
+def _written(group: FileGroup, rewrites: Mapping[int, Settings]) -> dict[Place, Settings]:
     """Return the own settings of the sites that change."""
     changed: dict[Place, Settings] = {}
     for index, settings in rewrites.items():
@@ -285,7 +285,7 @@ def _written(group: Group, rewrites: Mapping[int, Settings]) -> dict[Place, Sett
 
 
 def _proved(
-    group: Group, component: Sequence[int], cases: _Cases, rewrites: Mapping[int, Settings]
+    group: FileGroup, component: Sequence[int], cases: _Cases, rewrites: Mapping[int, Settings]
 ) -> dict[int, SiteCase]:
     """Return the cases of sites, blocked or with a risk where an entry point would capture something else."""
     before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
@@ -307,7 +307,7 @@ def _is_case(merged: MergedObject) -> bool:
 
 
 def _each_alone(
-    group: Group, component: Sequence[int], rewrites: Mapping[int, Settings], cases: _Cases
+    group: FileGroup, component: Sequence[int], rewrites: Mapping[int, Settings], cases: _Cases
 ) -> dict[int, SiteCase]:
     """Return the cases of sites, with a risk where one captures something else without those of other files."""
     before, after = contributions(group.sites, component, {}), contributions(group.sites, component, rewrites)
@@ -321,7 +321,7 @@ def _each_alone(
 
 
 def _additions(
-    group: Group, index: int, rewrites: Mapping[int, Settings], cases: Mapping[int, SiteCase]
+    group: FileGroup, index: int, rewrites: Mapping[int, Settings], cases: Mapping[int, SiteCase]
 ) -> tuple[str, ...]:
     """Return a note for each setting that a site gets only since a file that is merged into it changes."""
     notes = []
@@ -347,7 +347,7 @@ def _shown(value: object) -> str:
     return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
-def _all_blocked(group: Group, cases: Mapping[int, SiteCase]) -> dict[int, SiteCase]:
+def _all_blocked(group: FileGroup, cases: Mapping[int, SiteCase]) -> dict[int, SiteCase]:
     """Return the cases of sites that share settings; of several files, each says which file prevents the rewrite."""
     first = next(index for index, case in cases.items() if case.blocked)
     if group.merge is None:
@@ -360,7 +360,7 @@ def _changes(case: SiteCase) -> bool:
     return case.final is not None and differ(case.final, case.before)
 
 
-def _block_of(group: Group, component: Sequence[int], cases: Mapping[int, SiteCase]) -> str:
+def _block_of(group: FileGroup, component: Sequence[int], cases: Mapping[int, SiteCase]) -> str:
     """Return why sites that share settings cannot be rewritten, empty if nothing prevents it."""
     blocked = [index for index, case in cases.items() if case.blocked]
     without_reader = [index for index in component if index not in cases]
@@ -372,7 +372,7 @@ def _block_of(group: Group, component: Sequence[int], cases: Mapping[int, SiteCa
     return order_dependence(list(cases.values())) or _disagreement(group, cases)
 
 
-def _disagreement(group: Group, cases: Mapping[int, SiteCase]) -> str:
+def _disagreement(group: FileGroup, cases: Mapping[int, SiteCase]) -> str:
     """Return why sites cannot be rewritten if one keeps a setting that another one changes, empty if none does."""
     kept = {index: case.kept.keys() for index, case in cases.items() if case.kept}
     changed = set().union(*(changed_names(one.before, one.final or one.before) for one in cases.values() if kept))
@@ -382,19 +382,19 @@ def _disagreement(group: Group, cases: Mapping[int, SiteCase]) -> str:
     )
 
 
-def _with_overrides(group: Group, index: int, case: SiteCase) -> SiteCase:
+def _with_overrides(group: FileGroup, index: int, case: SiteCase) -> SiteCase:
     """Return a case, blocked if a command line overrides a setting so that the rewrite changes what it captures."""
     reason = _overridden(group, index, case)
     return case.block(reason) if reason else case
 
 
-def _overridden(group: Group, index: int, case: SiteCase) -> str:
+def _overridden(group: FileGroup, index: int, case: SiteCase) -> str:
     """Return why a site is wrong together with a command line, empty if it is not."""
     file = group.files[group.place(index)[0]]
     return override_problem(case, file.relations.overrides, file.context) if file.relations.overrides else ""
 
 
-def _restored(group: Group, rewrites: Mapping[int, Settings]) -> str:
+def _restored(group: FileGroup, rewrites: Mapping[int, Settings]) -> str:
     """Return why a rewrite is wrong that writes a deprecated setting where it was not written, empty if none does."""
     for index, settings in rewrites.items():
         site = group.sites[index]
@@ -408,7 +408,7 @@ def _with_risks(case: SiteCase, risks: Sequence[Reason]) -> SiteCase:
 
 
 def edit_sets_of(
-    group: Group, proposals: Sequence[Proposal], proposed: Mapping[Place, SiteCase]
+    group: FileGroup, proposals: Sequence[Proposal], proposed: Mapping[Place, SiteCase]
 ) -> tuple[list[EditSet], dict[Place, SiteCase]]:
     """Return the edit sets of a group, those of its problems included, and the cases with all their risks."""
     cases = {place: _with_relations(group, place, case) for place, case in proposed.items()}
@@ -437,7 +437,7 @@ def edit_sets_of(
     return _joined(group, sets), cases
 
 
-def _computed(group: Group, cases: Mapping[Place, SiteCase]) -> dict[Place, Settings]:
+def _computed(group: FileGroup, cases: Mapping[Place, SiteCase]) -> dict[Place, Settings]:
     """Return the settings of the sites with values that are computed, as far as a proof shows what these are."""
     return {
         place: group.files[place[0]].relations.proved_rewrites[place[1]]
@@ -451,7 +451,7 @@ def _as_proved(case: SiteCase, settings: Settings) -> SiteCase:
     return replace(case, blocked=None, risks=(), diagnostics=(), final=settings)
 
 
-def _in_proved_form(group: Group, rewrites: Mapping[Place, Settings]) -> dict[Place, Settings]:
+def _in_proved_form(group: FileGroup, rewrites: Mapping[Place, Settings]) -> dict[Place, Settings]:
     """Return rewrites in the form in which they are proved."""
     return {
         place: group.files[place[0]].relations.proved_rewrites.get(place[1], settings)
@@ -477,7 +477,7 @@ def _with_object(file: ExaminedFile, index: int, case: SiteCase) -> SiteCase:
     return case.risk(risk, of_object=True) if risk else case
 
 
-def _joined(group: Group, sets: Sequence[EditSet]) -> list[EditSet]:
+def _joined(group: FileGroup, sets: Sequence[EditSet]) -> list[EditSet]:
     """Return the edit sets, those as one that are proved only together."""
     result: list[EditSet] = []
     by_number: dict[int, list[EditSet]] = {}
@@ -499,7 +499,7 @@ def _joined(group: Group, sets: Sequence[EditSet]) -> list[EditSet]:
     return result
 
 
-def _places_of(group: Group, number: int) -> set[Place]:
+def _places_of(group: FileGroup, number: int) -> set[Place]:
     """Return the sites that are proved only together, by the number of the proof."""
     return {
         (at, index)
@@ -509,7 +509,7 @@ def _places_of(group: Group, number: int) -> set[Place]:
     }
 
 
-def _with_relations(group: Group, place: Place, proposed: SiteCase) -> SiteCase:
+def _with_relations(group: FileGroup, place: Place, proposed: SiteCase) -> SiteCase:
     """Return a case with the risks that other files give it; those of its own captures follow."""
     file = group.files[place[0]]
     examined = file.cases[place[1]]
@@ -519,7 +519,7 @@ def _with_relations(group: Group, place: Place, proposed: SiteCase) -> SiteCase:
     return replace(proposed, risks=risks, diagnostics=related.diagnostics)
 
 
-def _sets_of_problems(group: Group, settled: Collection[Place]) -> list[EditSet]:
+def _sets_of_problems(group: FileGroup, settled: Collection[Place]) -> list[EditSet]:
     """Return an edit set for each problem that has a replacement and is not settled by another set."""
     sets = []
     for number, file in enumerate(group.files):

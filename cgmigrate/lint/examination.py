@@ -11,7 +11,7 @@ from cgmigrate.linking.inherited_keys import InheritedKeys, with_inherited
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
 from cgmigrate.lint.copies import copy_diagnostics
-from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.problem_diagnostics import problems_of
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.rules import Rule
@@ -36,7 +36,7 @@ class ExaminedFile:
     problems: tuple[tuple[Problem, Rule], ...]
     relations: Relations
     cases: Mapping[int, SiteCase] = field(default_factory=dict)
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[LintDiagnostic, ...] = ()
     """Those about sites whose owner is ambiguous, and about code that passes settings on."""
     skipped: tuple[tuple[Use, str], ...] = ()
     """Settings of other systems, each with its owner."""

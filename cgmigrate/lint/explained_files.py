@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.lint.objects import ExplainedObject, objects_of
 from cgmigrate.lint.run import Run
-from cgmigrate.project.inputs import InputError, Source, TooLarge
+from cgmigrate.project.inputs import InputError, InputFile, TooLarge
 
 if TYPE_CHECKING:
     from cgmigrate.lint.planning import Planned
     from cgmigrate.project.cascade import Configurations
-    from cgmigrate.project.options import Options
+    from cgmigrate.project.options import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class ExplainedFile:
         return min(self.objects, key=lambda one: one.distance(line), default=None)
 
 
-def explain_file(path: str, options: Options, configurations: Configurations) -> ExplainedFile | InputError:
+def explain_file(path: str, options: RunOptions, configurations: Configurations) -> ExplainedFile | InputError:
     """Return a file with its objects, or why it cannot be examined. Raises RuleError and ConfigurationError."""
     run = Run([path], options, configurations)
     planned = _planned(run, path)
@@ -55,7 +55,7 @@ def explain_file(path: str, options: Options, configurations: Configurations) ->
 def _planned(run: Run, path: str) -> Planned | InputError | None:
     """Return the plan of a file in a run; None for a file without settings."""
     inputs = list(run.discovery)
-    sources = [item for item in inputs if isinstance(item, Source)]
+    sources = [item for item in inputs if isinstance(item, InputFile)]
     file = next((item for item in inputs if _is_same(item.path, path)), None)
     match file:
         case None | InputError():
@@ -65,7 +65,7 @@ def _planned(run: Run, path: str) -> Planned | InputError | None:
     return _plan(run, sources, file)
 
 
-def _plan(run: Run, sources: Sequence[Source], file: Source) -> Planned | InputError:
+def _plan(run: Run, sources: Sequence[InputFile], file: InputFile) -> Planned | InputError:
     from cgmigrate.text.failures import TOO_DEEP, too_deep
 
     planner = run.checker(sources).planner

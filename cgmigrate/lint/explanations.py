@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.sites import Document, Site, Use
 from cgmigrate.lint.captures import because, both, is_known, outcome, verb
-from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.plan import PlannedFile
 from cgmigrate.lint.verdicts import verdict_on
 from cgmigrate.megatron.releases import LAST_OLD, SCOPE_LIST_SINCE
@@ -32,7 +32,7 @@ _BLOCKED_BY = re.compile(r"([A-Z]{2,5}\d+) on line (\d+)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
+class RelatedText:
     """A part of the text beside the diagnostic's own, and what it has to do with it."""
 
     span: Span
@@ -48,7 +48,7 @@ class Explanation:
     """
 
     label: str = ""
-    labels: tuple[Label, ...] = ()
+    labels: tuple[RelatedText, ...] = ()
     proof: str = ""
     edits: tuple[Edit, ...] = ()
 
@@ -57,13 +57,13 @@ class Explanation:
 class KnownDetails:
     """Explanations that were computed already, in another process."""
 
-    explanations: Mapping[Diagnostic, Explanation]
+    explanations: Mapping[LintDiagnostic, Explanation]
 
-    def of(self, diagnostics: Sequence[Diagnostic]) -> list[Explanation]:
+    def of(self, diagnostics: Sequence[LintDiagnostic]) -> list[Explanation]:
         """Return the explanation of each diagnostic."""
         return [self.explanations[diagnostic] for diagnostic in diagnostics]
 
-    def known(self, _diagnostics: Sequence[Diagnostic]) -> KnownDetails:
+    def known(self, _diagnostics: Sequence[LintDiagnostic]) -> KnownDetails:
         """Return itself."""
         return self
 
@@ -86,15 +86,15 @@ class Details:
         """The releases and rules for the file."""
         return self.file.context
 
-    def of(self, diagnostics: Sequence[Diagnostic]) -> list[Explanation]:
+    def of(self, diagnostics: Sequence[LintDiagnostic]) -> list[Explanation]:
         """Return an explanation for each diagnostic."""
         return [self._explanation(diagnostic) for diagnostic in diagnostics]
 
-    def known(self, diagnostics: Sequence[Diagnostic]) -> KnownDetails:
+    def known(self, diagnostics: Sequence[LintDiagnostic]) -> KnownDetails:
         """Return the explanations of some diagnostics without the document, which no other process can get."""
         return KnownDetails(dict(zip(diagnostics, self.of(diagnostics), strict=True)))
 
-    def _explanation(self, diagnostic: Diagnostic) -> Explanation:
+    def _explanation(self, diagnostic: LintDiagnostic) -> Explanation:
         case = self.file.cases.get(diagnostic.site)
         edits = diagnostic.fix.edits_in(self.file.path) if diagnostic.fix else ()
         if case is None:
@@ -114,11 +114,11 @@ class Details:
             edits,
         )
 
-    def _labels(self, case: SiteCase, own: Use) -> Iterator[Label]:
+    def _labels(self, case: SiteCase, own: Use) -> Iterator[RelatedText]:
         """Yield the settings that are read together with one, of its site or of those that it inherits from."""
         for setting, written in self._written_at(case.site).items():
             if setting in FIELDS and setting != own.setting:
-                yield Label(written.span, _role(written, case))
+                yield RelatedText(written.span, _role(written, case))
 
     def _written_at(self, site: Site) -> Mapping[str, Use]:
         """Return where each setting in effect at a site is written: in the site first, then in those that it merges."""
@@ -138,13 +138,13 @@ class Details:
             first.setdefault(use.setting, use)
         return first
 
-    def _blockers(self, diagnostic: Diagnostic) -> Iterator[Label]:
+    def _blockers(self, diagnostic: LintDiagnostic) -> Iterator[RelatedText]:
         """Yield the place of the diagnostic that prevents a fix."""
         match = _BLOCKED_BY.match(diagnostic.blocked_by)
         for other in self.file.diagnostics if match else ():
             line = self.document.text.count("\n", 0, other.span.start) + 1
             if match and (other.rule, str(line)) == match.groups():
-                yield Label(other.span, f"{other.rule} prevents the fix")
+                yield RelatedText(other.span, f"{other.rule} prevents the fix")
 
 
 def _role(written: Use, case: SiteCase) -> str:

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.documents.syntax import Syntax, document_of, is_documentation, unread_text
 from cgmigrate.lint.file_contexts import FileContexts
-from cgmigrate.lint.file_result import Chooser, FileResult
+from cgmigrate.lint.file_result import FileResult, FixChooser
 from cgmigrate.lint.kinds import UNREADABLE, CheckKind, enabled_rule_for
 from cgmigrate.lint.pages import as_notes
 from cgmigrate.lint.planning import OpenedFile, Planned, Planner
 from cgmigrate.lint.withheld_sets import OtherFile, one_for_each_set
-from cgmigrate.project.inputs import Source, TooLarge
-from cgmigrate.project.options import Options
+from cgmigrate.project.inputs import InputFile, TooLarge
+from cgmigrate.project.options import RunOptions
 
 if TYPE_CHECKING:
     from cgmigrate.lint.baseline import Baseline
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.lint.explanations import Details
     from cgmigrate.lint.plan import Plan, PlannedFile
     from cgmigrate.lint.suppressions import Suppressed, SuppressionComments
@@ -31,7 +31,7 @@ class FileChecker:
 
     planner: Planner
     baseline: Baseline | None
-    chooser: Chooser | None
+    chooser: FixChooser | None
     notes: list[str]
     _checked: dict[str, FileResult] = field(default_factory=dict)
     """Files that were planned together with another one, and wait for their turn."""
@@ -39,7 +39,7 @@ class FileChecker:
     """The paths of the files that the run has come to."""
 
     @property
-    def options(self) -> Options:
+    def options(self) -> RunOptions:
         """The options of the run."""
         return self.planner.options
 
@@ -48,7 +48,7 @@ class FileChecker:
         """What applies to each file."""
         return self.planner.contexts
 
-    def check(self, source: Source) -> FileResult:
+    def check(self, source: InputFile) -> FileResult:
         """Return the diagnostics of a file, and its new text as far as the options ask for it.
 
         Raises RuleError and ConfigurationError.
@@ -70,7 +70,7 @@ class FileChecker:
         message = f"the file has {file.size:,} bytes and is not read as a configuration"
         return self._without_known(self._unreadable(file, CheckKind.TOO_LARGE, message))
 
-    def _check(self, source: Source) -> Sequence[FileResult]:
+    def _check(self, source: InputFile) -> Sequence[FileResult]:
         """Return a file and those that are planned together with it."""
         try:
             file = self.planner.open(source)
@@ -112,7 +112,7 @@ class FileChecker:
         source, comments, text = opened_file.source, opened_file.comments, file.document.text
         diagnostics = as_notes(file.diagnostics) if source.syntax.is_documentation else file.diagnostics
         shown = self.contexts.selected(source.path, with_places(diagnostics, file.document))
-        hidden: tuple[Diagnostic, ...] = ()
+        hidden: tuple[LintDiagnostic, ...] = ()
         if comments is not None:
             suppressed = self._suppressed(comments, source.path, shown)
             unused = with_places(suppressed.unused, file.document)
@@ -140,13 +140,13 @@ class FileChecker:
 
     # --- suppressions -----------------------------------------------------------------------------
 
-    def _suppressed(self, comments: SuppressionComments, path: str, diagnostics: tuple[Diagnostic, ...]) -> Suppressed:
+    def _suppressed(self, comments: SuppressionComments, path: str, every: tuple[LintDiagnostic, ...]) -> Suppressed:
         rules = self.contexts.rules_of(path)
         from cgmigrate.lint.suppressions import Codes
 
         selected = [rule for rule in rules if self.contexts.selects(path, rule)]
         codes = Codes(rules.keys(), selected, [rule.id for rule in rules.values() if rule.preview])
-        suppressed = comments.apply(diagnostics, enabled_rule_for(CheckKind.UNUSED_SUPPRESSION, rules), codes)
+        suppressed = comments.apply(every, enabled_rule_for(CheckKind.UNUSED_SUPPRESSION, rules), codes)
         return replace(suppressed, unused=self.contexts.selected(path, suppressed.unused))
 
     def _with_suppressions(self, checked: FileResult, file: OpenedFile) -> FileResult:
@@ -176,7 +176,7 @@ class FileChecker:
 
     def _rewritten(self, files: Sequence[FileResult], plan: Plan) -> list[FileResult]:
         """Return files with the fixes applied that the options allow and the user accepts."""
-        from cgmigrate.lint.applied import Choice, applied
+        from cgmigrate.lint.applied import ChosenFixes, applied
         from cgmigrate.lint.diagnostics import Applicability
         from cgmigrate.lint.plan import UnwritableError
 
@@ -188,7 +188,7 @@ class FileChecker:
         if self.chooser is not None and offered:
             chosen = self.chooser.choose(files, offered)
         try:
-            return applied(files, plan, Choice(frozenset(fix.id for fix in offered), frozenset(chosen)))
+            return applied(files, plan, ChosenFixes(frozenset(fix.id for fix in offered), frozenset(chosen)))
         except UnwritableError as error:
             # Each fix alone was checked; together they must not differ.
             self.notes.append(f"{files[0].path}: not rewritten, since {error}; please report this")
@@ -205,8 +205,8 @@ class FileChecker:
         diagnostics = sorted((*checked.fixed, *shown), key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule))
         return replace(checked, diagnostics=tuple(diagnostics) if checked.fixed else shown, known=known)
 
-    def _unreadable(self, file: Source | TooLarge, kind: ProblemKind | CheckKind, message: str) -> FileResult:
-        from cgmigrate.lint.diagnostics import Diagnostic
+    def _unreadable(self, file: InputFile | TooLarge, kind: ProblemKind | CheckKind, message: str) -> FileResult:
+        from cgmigrate.lint.diagnostics import LintDiagnostic
         from cgmigrate.text.spans import Span
 
         path = file.path
@@ -214,7 +214,7 @@ class FileChecker:
             self.notes.append(f"{path}: {message}")
             return FileResult(path, b"" if isinstance(file, TooLarge) else file.data, "", (), unread=message)
         rule = enabled_rule_for(kind, self.contexts.rules_of(path))
-        diagnostic = Diagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
+        diagnostic = LintDiagnostic(rule.id, rule.severity, Span(0, 0), message, help=rule.help, reports=rule.reports)
         diagnostics = self.contexts.selected(path, (diagnostic,))
         if isinstance(file, TooLarge):
             return FileResult(path, b"", "", diagnostics, unread=message)

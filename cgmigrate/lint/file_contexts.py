@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.megatron.releases import Release
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from cgmigrate.project.seeds import Seeds, seeds_of
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Context, Diagnostic
+    from cgmigrate.lint.diagnostics import Context, LintDiagnostic
     from cgmigrate.lint.rules import Rule
     from cgmigrate.megatron.catalogue import Catalogue
     from cgmigrate.project.cascade import Configurations, FileOptions
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class FileContexts:
     """The options, rules and releases of files; each is worked out once for all files that share it."""
 
-    options: Options
+    options: RunOptions
     """Those of the command line."""
     configurations: Configurations | None
     notes: list[str]
@@ -62,7 +62,7 @@ class FileContexts:
         known = self.rules(file.options).get(rule)
         return _selects(file.options, rule, known) and not rule.startswith(file.ignored)
 
-    def selected(self, path: str, diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    def selected(self, path: str, diagnostics: Iterable[LintDiagnostic]) -> tuple[LintDiagnostic, ...]:
         """Return the diagnostics of a file whose rules are selected."""
         return tuple(diagnostic for diagnostic in diagnostics if self.selects(path, diagnostic.rule))
 
@@ -70,7 +70,7 @@ class FileContexts:
         """Return all rules for a file, by id. Raises RuleError."""
         return self.rules(self.options_of(path).options)
 
-    def rules(self, options: Options) -> dict[str, Rule]:
+    def rules(self, options: RunOptions) -> dict[str, Rule]:
         """Return all rules by id, those of the options' own folders included. Raises RuleError."""
         if options.rule_folders not in self._rules:
             from pathlib import Path
@@ -142,7 +142,7 @@ class FileContexts:
             assumed_source=resolution.source_from == "the default",
         )
 
-    def _note_previews(self, options: Options, rules: Mapping[str, Rule]) -> None:
+    def _note_previews(self, options: RunOptions, rules: Mapping[str, Rule]) -> None:
         """Add a note for each code that selects nothing because its rules are in preview."""
         for code in () if options.preview else options.select:
             selected = [rule for name, rule in rules.items() if name.startswith(code)]
@@ -150,7 +150,7 @@ class FileContexts:
             if selected and all(rule.preview for rule in selected) and note not in self.notes:
                 self.notes.append(note)
 
-    def _resolution(self, folder: str, options: Options) -> Resolution:
+    def _resolution(self, folder: str, options: RunOptions) -> Resolution:
         """Return the releases for the files of a folder."""
         from pathlib import Path
 
@@ -176,7 +176,7 @@ class FileContexts:
         return replace(resolution, source_from=source, target_from=target)
 
 
-def _selects(options: Options, rule: str, known: Rule | None) -> bool:
+def _selects(options: RunOptions, rule: str, known: Rule | None) -> bool:
     from cgmigrate.lint.kinds import UNREADABLE
 
     if known is not None and known.preview and not options.preview:

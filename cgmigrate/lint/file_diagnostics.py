@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 from cgmigrate.documents.sites import Problem
 from cgmigrate.lint.candidates import Candidate
-from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.problem_diagnostics import problem_diagnostic
 from cgmigrate.lint.rules import Rule
-from cgmigrate.lint.site_diagnostics import Enabled, Outcome, diagnostics_of
+from cgmigrate.lint.site_diagnostics import Enabled, SiteOutcome, diagnostics_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +27,17 @@ class FileReport:
     """The candidate that each site or problem of the file belongs to, by its index."""
     enabled: Enabled
 
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
+    def diagnostics(self) -> tuple[LintDiagnostic, ...]:
         """Return the diagnostics of the file, in the order of the text."""
         diagnostics = [*self.file.diagnostics, *self._of_problems(), *self._of_sites()]
         with_help = [_with_help(diagnostic, self.file.context) for diagnostic in diagnostics]
         return tuple(sorted(with_help, key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule)))
 
-    def _of_problems(self) -> Iterator[Diagnostic]:
+    def _of_problems(self) -> Iterator[LintDiagnostic]:
         for problem, rule in self.file.problems:
             yield self._of_problem(problem, rule, self.decided.get(problem.index))
 
-    def _of_problem(self, problem: Problem, rule: Rule, candidate: Candidate | None) -> Diagnostic:
+    def _of_problem(self, problem: Problem, rule: Rule, candidate: Candidate | None) -> LintDiagnostic:
         if candidate is None:
             return problem_diagnostic(problem, rule, None, "")
         if candidate.write_error:
@@ -45,38 +45,38 @@ class FileReport:
         diagnostic = problem_diagnostic(problem, rule, candidate.fix, "")
         return self._withheld(diagnostic, candidate) if candidate.withheld else diagnostic
 
-    def _of_sites(self) -> Iterator[Diagnostic]:
+    def _of_sites(self) -> Iterator[LintDiagnostic]:
         for index, case in self.cases.items():
             yield from self._of_site(case, self.decided.get(index))
 
-    def _of_site(self, case: SiteCase, candidate: Candidate | None) -> Iterator[Diagnostic]:
+    def _of_site(self, case: SiteCase, candidate: Candidate | None) -> Iterator[LintDiagnostic]:
         context, place = self.file.context, (self.number, case.site.index)
         own = candidate.edit_set.rewrites.get(place) if candidate else None
         if candidate is None or (own is None and not candidate.write_error):
-            for diagnostic in diagnostics_of(case, context, Outcome(), self.enabled):
+            for diagnostic in diagnostics_of(case, context, SiteOutcome(), self.enabled):
                 is_withheld = case.withheld_set and diagnostic.blocked_by
                 yield replace(diagnostic, withheld_set=case.withheld_set) if is_withheld else diagnostic
             return
         if candidate.write_error:
             blocked = case.block(f"the text cannot be changed safely: {candidate.write_error}")
-            for diagnostic in diagnostics_of(blocked, context, Outcome(unwritable=own), self.enabled):
+            for diagnostic in diagnostics_of(blocked, context, SiteOutcome(unwritable=own), self.enabled):
                 yield _of_withheld_set(diagnostic, candidate) if diagnostic.blocked_by else diagnostic
             return
-        outcome = Outcome(candidate.fix, own, candidate.quotes.get(place, {}))
+        outcome = SiteOutcome(candidate.fix, own, candidate.quotes.get(place, {}))
         for diagnostic in diagnostics_of(case, context, outcome, self.enabled):
             yield self._withheld(diagnostic, candidate) if candidate.withheld and diagnostic.fix else diagnostic
 
-    def _withheld(self, diagnostic: Diagnostic, candidate: Candidate) -> Diagnostic:
+    def _withheld(self, diagnostic: LintDiagnostic, candidate: Candidate) -> LintDiagnostic:
         """Return a diagnostic without the fix that is withheld, and with the reason."""
         assert candidate.withheld is not None
         return _of_withheld_set(candidate.withheld.explain(diagnostic, self.file.path), candidate)
 
 
-def _of_withheld_set(diagnostic: Diagnostic, candidate: Candidate) -> Diagnostic:
+def _of_withheld_set(diagnostic: LintDiagnostic, candidate: Candidate) -> LintDiagnostic:
     return replace(diagnostic, withheld_set=candidate.fix.id)
 
 
-def _with_help(diagnostic: Diagnostic, context: Context) -> Diagnostic:
+def _with_help(diagnostic: LintDiagnostic, context: Context) -> LintDiagnostic:
     """Return a diagnostic that has neither a fix nor help with the help of its rule."""
     if diagnostic.fix or diagnostic.help:
         return diagnostic

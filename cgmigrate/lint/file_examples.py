@@ -15,7 +15,7 @@ from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.versions import parse_release
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 
 KEYS = ("encoding", "size", "repeat", "beside")
 """What an example says of its file."""
@@ -33,7 +33,7 @@ class FileExample:
         """Return the file with a text in place of that of the example, after its fixes. Raises RuleError."""
         source = parse_release(self.example["from"]) if "from" in self.example else LAST_OLD
         target = parse_release(self.example["to"]) if "to" in self.example else NEWEST
-        options = Options(min(source, target), target, unsafe=unsafe, preview=True, rule_folders=self.rule_folders)
+        options = RunOptions(min(source, target), target, unsafe=unsafe, preview=True, rule_folders=self.rule_folders)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"example{_SUFFIXES[self.example['syntax']]}"
             path.write_bytes(self.content(text))

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Protocol
 from cgmigrate.megatron.releases import Release
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Diagnostic, Fix
+    from cgmigrate.lint.diagnostics import Fix, LintDiagnostic
     from cgmigrate.lint.explanations import Details, KnownDetails
     from cgmigrate.text.edits import Edit
 
 
-class Chooser(Protocol):
+class FixChooser(Protocol):
     """Asks a person which fixes to write; see ``cgmigrate.cli.interactive``."""
 
     quit: bool
@@ -35,19 +35,19 @@ class FileResult:
     path: str
     data: bytes
     text: str
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[LintDiagnostic, ...]
     skipped: tuple[tuple[int, str, str], ...] = ()
     """Settings of other systems: line, name and owner."""
     after: str | None = None
     bom: bool = False
-    fixed: tuple[Diagnostic, ...] = ()
+    fixed: tuple[LintDiagnostic, ...] = ()
     edits: tuple[Edit, ...] = ()
     releases: tuple[Release, Release] | None = None
-    known: tuple[Diagnostic, ...] = ()
-    hidden: tuple[Diagnostic, ...] = ()
+    known: tuple[LintDiagnostic, ...] = ()
+    hidden: tuple[LintDiagnostic, ...] = ()
     together: tuple[FileResult, ...] = ()
     """The other files that are written together with this one, or not at all."""
-    declined: tuple[Diagnostic, ...] = ()
+    declined: tuple[LintDiagnostic, ...] = ()
     """Diagnostics whose fix the user declined."""
     details: Details | KnownDetails | None = None
     """What explains the diagnostics to a person, where the report shows it."""
@@ -60,7 +60,7 @@ class FileResult:
         return replace(self, details=None, together=())
 
     @property
-    def remaining(self) -> tuple[Diagnostic, ...]:
+    def remaining(self) -> tuple[LintDiagnostic, ...]:
         """The diagnostics that the rewrite does not settle."""
         fixed = {(diagnostic.rule, diagnostic.place) for diagnostic in self.fixed}
         return tuple(other for other in self.diagnostics if (other.rule, other.place) not in fixed)

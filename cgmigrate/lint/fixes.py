@@ -11,7 +11,7 @@ from cgmigrate.megatron.settings import Undecided, without_name
 
 
 @dataclass(frozen=True, slots=True)
-class Rename:
+class RuleRename:
     """A setting that takes the place of another, and its value for each value of the old one.
 
     Without ``values`` the value stays. Values of a list are those of its items, unless they name the whole list.
@@ -34,19 +34,19 @@ class Rename:
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
+class RuleFix:
     """The settings to have instead. ``unsafe`` says what may change, empty if nothing does."""
 
     set: Mapping[str, object] = field(default_factory=dict)
     remove: tuple[str, ...] = ()
-    rename: Mapping[str, Rename] = field(default_factory=dict)
+    rename: Mapping[str, RuleRename] = field(default_factory=dict)
     drop: Mapping[str, str] = field(default_factory=dict)
     unsafe: str = ""
     proved_by: str = ""
     """The source that shows that the target reads the new settings as the source reads the old ones."""
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Fix:
+    def of(cls, data: Mapping[str, Any]) -> RuleFix:
         """Return the fix that a rule file describes."""
         return cls(
             set=data.get("set", {}),
@@ -93,14 +93,14 @@ class Fix:
         return ""
 
 
-def _rename(data: str | Mapping[str, Any]) -> Rename:
+def _rename(data: str | Mapping[str, Any]) -> RuleRename:
     if isinstance(data, str):
-        return Rename(data)
+        return RuleRename(data)
     values = data.get("values", {})
-    return Rename(data["to"], tuple(values.items() if isinstance(values, Mapping) else values))
+    return RuleRename(data["to"], tuple(values.items() if isinstance(values, Mapping) else values))
 
 
-def _choice(old: str, value: object, rename: Rename) -> str:
+def _choice(old: str, value: object, rename: RuleRename) -> str:
     """Return which values the replacement may have, where that for the value of the old setting is not known."""
     new = list(dict.fromkeys(shown(value) for _, value in rename.values if value != ABSENT))
     choices = " or ".join([", ".join(new[:-1]), new[-1]] if len(new) > 1 else new)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cgmigrate.documents.sites import Document
-from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.diagnostics import LintDiagnostic
 from cgmigrate.lint.kinds import UNREADABLE
 from cgmigrate.text.spans import Span
 
@@ -20,7 +20,7 @@ _LONGEST = 80
 """Characters of a text that a place quotes."""
 
 
-def with_places(diagnostics: Iterable[Diagnostic], document: Document) -> list[Diagnostic]:
+def with_places(diagnostics: Iterable[LintDiagnostic], document: Document) -> list[LintDiagnostic]:
     """Return the diagnostics of a document in the order of the text, each with its place.
 
     They have to be all of them, suppressed ones included: otherwise their numbers depend on what is suppressed.
@@ -38,7 +38,7 @@ def with_places(diagnostics: Iterable[Diagnostic], document: Document) -> list[D
     return result
 
 
-def _place(diagnostic: Diagnostic, document: Document, setting: tuple[str, ...] | None) -> str:
+def _place(diagnostic: LintDiagnostic, document: Document, setting: tuple[str, ...] | None) -> str:
     if diagnostic.reports in UNREADABLE:
         return ""
     around = document.enclosing(diagnostic.span.start)
@@ -50,7 +50,7 @@ def _words(text: str, span: Span) -> str:
     return " ".join(text[span.start : span.end].split())[:_LONGEST]
 
 
-def fingerprint(file: str, diagnostic: Diagnostic) -> str:
+def fingerprint(file: str, diagnostic: LintDiagnostic) -> str:
     """Return the identity of a diagnostic as 32 hexadecimal digits; ``file`` is the path in the repository."""
     import hashlib
 

@@ -18,7 +18,7 @@ from cgmigrate.documents.sites import CannotEditError, Site
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking.key_interfaces import KeyInterface, fills
 from cgmigrate.lint.diagnostics import SiteCase
-from cgmigrate.lint.edit_sets import Group, Place, Proposal
+from cgmigrate.lint.edit_sets import FileGroup, Place, Proposal
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.key_defaults import Defaults
 from cgmigrate.lint.kinds import rule_for
@@ -35,13 +35,13 @@ class NotCopiedError(Exception):
 class Proposed(NamedTuple):
     """A group with what its sites would get."""
 
-    group: Group
+    group: FileGroup
     proposals: list[Proposal]
     cases: dict[Place, SiteCase]
 
 
 def with_copiers(
-    group: Group, proposals: list[Proposal], cases: dict[Place, SiteCase], interface: KeyInterface
+    group: FileGroup, proposals: list[Proposal], cases: dict[Place, SiteCase], interface: KeyInterface
 ) -> Proposed:
     """Return proposals in which the mappings of an interface and the code that copies their keys change together.
 
@@ -69,7 +69,7 @@ def _with_risk(proposed: Proposed, proposals: Iterable[Proposal], risk: str) -> 
     return Proposed(proposed.group, proposed.proposals, cases)
 
 
-def _fillers(group: Group, interface: KeyInterface) -> set[Place]:
+def _fillers(group: FileGroup, interface: KeyInterface) -> set[Place]:
     """Return the mappings whose deprecated settings are read by the code of an interface only."""
     copiers = [one for file in group.files for one in _copiers_of(file)]
     return {

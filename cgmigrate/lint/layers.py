@@ -7,7 +7,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from cgmigrate.lint.conditions import Surroundings
+from cgmigrate.lint.conditions import ConditionSurroundings
 from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.megatron.layer_classes import GPT, HYBRID, LayerClass
 from cgmigrate.megatron.releases import LAST_OLD, Release
@@ -45,7 +45,7 @@ def captured_of_model(capture: Capture, case: SiteCase) -> Capture:
     return Capture(_of_gpt(capture.training), _of_gpt(capture.inference))
 
 
-def _trains_without_graphs(around: Surroundings) -> bool:
+def _trains_without_graphs(around: ConditionSurroundings) -> bool:
     """Return whether Megatron-LM turns graphs off while it trains: in reinforcement learning it does by default."""
     in_training = around.get("rl_training_cuda_graphs")
     return around.get("perform_rl_step") is True and (in_training is Missing.ABSENT or in_training is False)

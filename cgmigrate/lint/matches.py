@@ -10,7 +10,7 @@ from cgmigrate.documents.changes import Change
 from cgmigrate.documents.sites import Site, Use
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
 from cgmigrate.lint.release_refusals import refusal_of
-from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
+from cgmigrate.lint.rules import Rule, RuleCase, RuleKind, matching_case
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings, Undecided
@@ -22,7 +22,7 @@ class Match:
     """A case of a rule that applies to a site, and the setting that the diagnostic underlines."""
 
     rule: Rule
-    case: Case
+    case: RuleCase
     written: Use
     refused: tuple[str, ...] = ()
     """The settings at fault, where the case is about a refusal."""

@@ -13,8 +13,8 @@ from cgmigrate.documents.sites import Document, Problem, Site, Use, site_ids
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.capture_advice import advice_on
 from cgmigrate.lint.captures import because, before_and_after, is_known, verb
-from cgmigrate.lint.diagnostics import Diagnostic, SiteCase
-from cgmigrate.lint.edit_sets import Group, Place
+from cgmigrate.lint.diagnostics import LintDiagnostic, SiteCase
+from cgmigrate.lint.edit_sets import FileGroup, Place
 from cgmigrate.lint.fix_text import quoted
 from cgmigrate.lint.graphs_of_settings import graphs_of_settings
 from cgmigrate.lint.layers import layers_of
@@ -33,7 +33,7 @@ NOT_KNOWN = "not known: a condition or a value that is computed when the file is
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FileLine:
     """A line of a file, from 1."""
 
     path: str
@@ -44,10 +44,10 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class SettingOrigin:
     """Where a setting is written and how it reads; ``how`` says how it gets to the object, empty for its own."""
 
-    line: Line
+    line: FileLine
     text: str
     how: str = ""
 
@@ -56,18 +56,18 @@ class Origin:
 class SettingInEffect:
     """A setting of an object: the text that takes effect, and those that it overrides."""
 
-    origin: Origin
-    overrides: tuple[Origin, ...] = ()
+    origin: SettingOrigin
+    overrides: tuple[SettingOrigin, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class SetMember:
     """A place of an edit set.
 
     ``writes`` are its settings afterwards, None if it stays as it is. ``fix`` describes a fix that does something else.
     """
 
-    line: Line
+    line: FileLine
     name: str
     writes: tuple[str, ...] | None
     fix: str = ""
@@ -78,7 +78,7 @@ class CapturesOf:
     """What is captured before and after at some entry points, in words."""
 
     text: str
-    entry_points: tuple[Line, ...]
+    entry_points: tuple[FileLine, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class SetOfObject:
 
     id: str
     applicability: str
-    members: tuple[Member, ...]
+    members: tuple[SetMember, ...]
     files: tuple[str, ...]
     because: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
@@ -97,7 +97,7 @@ class SetOfObject:
 class ExplainedObject:
     """An object and all that the plan has of it."""
 
-    first: Line
+    first: FileLine
     last: int
     """Its last line."""
     name: str
@@ -111,7 +111,7 @@ class ExplainedObject:
     advice: tuple[str, ...] = ()
     """What to know of it."""
     edit_set: SetOfObject | None = None
-    diagnostics: tuple[tuple[int, Diagnostic], ...] = ()
+    diagnostics: tuple[tuple[int, LintDiagnostic], ...] = ()
     """With their lines."""
 
     def distance(self, line: int) -> int:
@@ -139,7 +139,7 @@ class _Objects:
     """The sites of the group that share settings."""
 
     @property
-    def group(self) -> Group:
+    def group(self) -> FileGroup:
         return self.plan.group
 
     def all(self) -> Iterator[ExplainedObject]:
@@ -168,7 +168,7 @@ class _Objects:
             self._diagnostics(site.index),
         )
 
-    def _of_problem(self, problem: Problem, diagnostics: tuple[tuple[int, Diagnostic], ...]) -> ExplainedObject:
+    def _of_problem(self, problem: Problem, diagnostics: tuple[tuple[int, LintDiagnostic], ...]) -> ExplainedObject:
         context, place = self.group.files[self.number].context, (self.number, problem.index)
         first, last = (self._line(self.number, offset) for offset in (problem.span.start, problem.span.end))
         return ExplainedObject(
@@ -181,7 +181,7 @@ class _Objects:
             diagnostics=diagnostics,
         )
 
-    def _diagnostics(self, index: int, span: Span | None = None) -> tuple[tuple[int, Diagnostic], ...]:
+    def _diagnostics(self, index: int, span: Span | None = None) -> tuple[tuple[int, LintDiagnostic], ...]:
         """Return the diagnostics about a site, or about a problem at a span, each with its line."""
         return tuple(
             (self._line(self.number, one.span.start).number, one)
@@ -194,11 +194,11 @@ class _Objects:
     def _text(self, number: int, span: Span) -> str:
         return " ".join(self.group.files[number].document.text[span.start : span.end].split())
 
-    def _line(self, number: int, offset: int) -> Line:
+    def _line(self, number: int, offset: int) -> FileLine:
         file = self.group.files[number]
-        return Line(file.path, file.document.text.count("\n", 0, offset) + 1)
+        return FileLine(file.path, file.document.text.count("\n", 0, offset) + 1)
 
-    def _lines(self, place: Place) -> tuple[Line, Line]:
+    def _lines(self, place: Place) -> tuple[FileLine, FileLine]:
         """Return the first and the last line of a site or problem."""
         number, index = place
         document = self.group.files[number].document
@@ -223,7 +223,7 @@ class _Objects:
 
     def _settings(self, index: int) -> Iterator[SettingInEffect]:
         """Yield the settings in effect at a site of the group, each with what it overrides."""
-        origins: dict[str, list[Origin]] = {}
+        origins: dict[str, list[SettingOrigin]] = {}
         stack = self.group.stacks.get(index)
         over = [use for one in reversed(stack.above if stack else ()) for use in self._own_uses(one)]
         for source, written in (*over, *self._uses(index, set())):
@@ -245,13 +245,13 @@ class _Objects:
         number, own = self.group.place(index)
         yield from ((index, written) for written in reversed(self.group.files[number].document.sites[own].written))
 
-    def _origin(self, index: int, source: int, written: Use) -> Origin:
+    def _origin(self, index: int, source: int, written: Use) -> SettingOrigin:
         number, _ = self.group.place(source)
         document, at = self.group.files[number].document, self.group.place(source)[1]
         value = document.sites[at].own.get(written.setting)
         quote = document.text[written.span.start : written.span.end]
         shown = _in_one_line(quote, document, (at, written.setting, value))
-        return Origin(self._line(number, written.span.start), shown, self._how(index, source))
+        return SettingOrigin(self._line(number, written.span.start), shown, self._how(index, source))
 
     def _how(self, index: int, source: int) -> str:
         """Return how the settings of one site get to another; empty for its own."""
@@ -280,26 +280,26 @@ class _Objects:
             _why_withheld(candidate),
         )
 
-    def _member(self, candidate: Candidate, place: Place) -> Member:
+    def _member(self, candidate: Candidate, place: Place) -> SetMember:
         number, index = place
         line, _ = self._lines(place)
         own = candidate.edit_set.rewrites.get(place)
         document = self.group.files[number].document
         if own is None:
-            return Member(line, self._name(place), None)
+            return SetMember(line, self._name(place), None)
         if index >= len(document.sites):
             problem = next(one for one in document.problems if one.index == index)
             written = () if problem.fix else (problem.replacement,)
-            return Member(line, self._name(place), written, problem.fix)
+            return SetMember(line, self._name(place), written, problem.fix)
         quotes = candidate.quotes.get(place, {})
         writes = (_in_one_line(quotes.get(name, ""), document, (index, name, value)) for name, value in own.items())
-        return Member(line, self._name(place), tuple(writes))
+        return SetMember(line, self._name(place), tuple(writes))
 
     def _captures(self, index: int) -> Iterator[CapturesOf]:
         """Yield what a site and the entry points of its component capture, those with the same captures together."""
         component = next(one for one in self.components if index in one)
         sources = {source for one in component for source in self.group.sources(one)} - {index}
-        groups: dict[str, list[Line]] = {}
+        groups: dict[str, list[FileLine]] = {}
         for place in (self.group.place(one) for one in component if one not in sources):
             if (case := self.plan.cases.get(place)) is not None:
                 for text in self._captures_at(place, case):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from cgmigrate.documents.changes import changed_names
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
-from cgmigrate.lint.fixes import Rename
-from cgmigrate.lint.rules import Case
+from cgmigrate.lint.fixes import RuleRename
+from cgmigrate.lint.rules import RuleCase
 from cgmigrate.megatron.acceptance import refusal_of_place, refusal_of_setting
 from cgmigrate.megatron.catalogue import ABSENT
 from cgmigrate.megatron.releases import Release
@@ -17,7 +17,7 @@ from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
 
 
-def refused(match: Case, before: Settings, after: Settings, case: SiteCase, target: Release) -> Reason | None:
+def refused(match: RuleCase, before: Settings, after: Settings, case: SiteCase, target: Release) -> Reason | None:
     """Return why the fix of a match cannot be made at a site, None if it can; ``after`` are the settings after it."""
     catalogue, as_flag = case.document.catalogue, _is_command_line(case)
     fix = match.fix
@@ -36,7 +36,7 @@ def refused(match: Case, before: Settings, after: Settings, case: SiteCase, targ
     return None
 
 
-def _lost(old: str, rename: Rename, value: object, case: SiteCase) -> str:
+def _lost(old: str, rename: RuleRename, value: object, case: SiteCase) -> str:
     """Return what to write by hand where the text cannot say the new value of a setting, empty if it can."""
     new, setting = rename.value(value), case.document.catalogue[rename.to]
     if new == ABSENT and case.site.overrides:

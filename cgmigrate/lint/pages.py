@@ -12,9 +12,9 @@ from cgmigrate.lint.severity import Severity
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.megatron.catalogue import Catalogue
-    from cgmigrate.project.inputs import Source
+    from cgmigrate.project.inputs import InputFile
 
 _VERSION = re.compile(
     r"v?\d+(?:\.\d+)+(?:[._-]?\w+)?|v\d+|versions?|archived?|changelogs?|release[_-]?notes", re.IGNORECASE
@@ -37,13 +37,13 @@ def documents_the_past(path: str) -> bool:
     return bool(_CHANGELOG.fullmatch(name)) or any(map(_VERSION.fullmatch, folders))
 
 
-def kept_page(source: Source, text: str, catalogue: Catalogue) -> Document:
+def kept_page(source: InputFile, text: str, catalogue: Catalogue) -> Document:
     """Return the document of a page whose names stay as they are."""
     from cgmigrate.documents.pages import MarkdownDocument
 
     return MarkdownDocument(text, os.path.abspath(source.path), catalogue, keeps_all=True)
 
 
-def as_notes(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+def as_notes(diagnostics: Iterable[LintDiagnostic]) -> tuple[LintDiagnostic, ...]:
     """Return the diagnostics of a page: no job depends on one."""
     return tuple(replace(one, severity=Severity.NOTE) for one in diagnostics)

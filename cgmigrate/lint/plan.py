@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.sites import Document, Use
 from cgmigrate.linking.merged_files import MergedSites
 from cgmigrate.lint.candidates import Candidate, candidates_of
-from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix, SiteCase
-from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
+from cgmigrate.lint.diagnostics import Context, Fix, LintDiagnostic, SiteCase
+from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_diagnostics import FileReport
 from cgmigrate.lint.relations import Relations
@@ -35,7 +35,7 @@ class PlannedFile:
     path: str
     document: Document
     context: Context
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[LintDiagnostic, ...]
     skipped: tuple[tuple[Use, str], ...]
     """Settings of other systems, each with its owner."""
     cases: Mapping[int, SiteCase]
@@ -48,7 +48,7 @@ class Plan:
 
     files: tuple[PlannedFile, ...]
     fixes: tuple[Fix, ...]
-    group: Group
+    group: FileGroup
     cases: Mapping[Place, SiteCase]
     candidates: tuple[Candidate, ...]
     """The edit sets, withheld ones included."""
@@ -94,7 +94,7 @@ def make_plan(
     Candidates for fixes are made of all sites and problems; some are withheld, by the ``limits`` of each file; what
     remains is validated as text. ``one_by_one`` says that the edits of each fix alone are needed as well.
     """
-    group = Group.of(files, merge)
+    group = FileGroup.of(files, merge)
     limits = limits or [Limits() for _ in files]
     proposals, proposed = proposals_of(group)
     if interface is not None:
@@ -117,7 +117,7 @@ def make_plan(
 
 def has_proposals(file: ExaminedFile) -> bool:
     """Return whether a file has sites to rewrite, if other files and the text allow it."""
-    return bool(proposals_of(Group.of([file]))[0])
+    return bool(proposals_of(FileGroup.of([file]))[0])
 
 
 def plan_alone(path: str, document: Document, context: Context, relations: Relations | None = None) -> Plan:
@@ -127,7 +127,7 @@ def plan_alone(path: str, document: Document, context: Context, relations: Relat
 
 
 def _planned_files(
-    group: Group, cases: Mapping[Place, SiteCase], candidates: Sequence[Candidate], limits: Sequence[Limits]
+    group: FileGroup, cases: Mapping[Place, SiteCase], candidates: Sequence[Candidate], limits: Sequence[Limits]
 ) -> tuple[PlannedFile, ...]:
     """Return the files of a group with their diagnostics."""
     own: list[dict[int, SiteCase]] = [{} for _ in group.files]

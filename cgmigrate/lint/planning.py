@@ -19,8 +19,8 @@ from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.types import Reader
-from cgmigrate.project.inputs import Source
-from cgmigrate.project.options import Options
+from cgmigrate.project.inputs import InputFile
+from cgmigrate.project.options import RunOptions
 from cgmigrate.project.paths import shown_path
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _MOST_FILES_OF_CODE = 64
 class OpenedFile:
     """A file of a run, or one that is merged with such a file, as it was read."""
 
-    source: Source
+    source: InputFile
     document: Document
     bom: bool = False
     comments: SuppressionComments | None = None
@@ -66,12 +66,12 @@ class Planner:
 
     paths: Sequence[str]
     """The paths of the command line: no other file is written."""
-    options: Options
+    options: RunOptions
     contexts: FileContexts
     related: RelatedFiles
     one_by_one: bool
     """Whether the edits of each fix alone are needed."""
-    _by_real_path: dict[str, Source] = field(default_factory=dict)
+    _by_real_path: dict[str, InputFile] = field(default_factory=dict)
     _is_in_run: dict[str, bool] = field(default_factory=dict)
     """By path; each file is looked for several times."""
     _code: dict[str, tuple[OpenedFile, ExaminedFile]] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Planner:
     _objects: dict[str, Mapping[str, ProvedSites]] = field(default_factory=dict)
     """What is proved for the files of code of a checkout, by its root."""
 
-    def open(self, source: Source) -> OpenedFile:
+    def open(self, source: InputFile) -> OpenedFile:
         """Return a file as it was read; it is parsed unless that was done for a file that is merged with it.
 
         Raises UnicodeDecodeError.
@@ -94,7 +94,7 @@ class Planner:
             document = document_of(source.path, text, source.syntax, self.contexts.catalogue_of(source.path))
         return self._opened(source, document, bom=bom)
 
-    def _opened(self, source: Source, document: Document, *, bom: bool) -> OpenedFile:
+    def _opened(self, source: InputFile, document: Document, *, bom: bool) -> OpenedFile:
         """Return a file with its suppressions."""
         if "cgmigrate:" not in document.text or self.options.strict:
             return OpenedFile(source, document, bom)
@@ -188,7 +188,7 @@ class Planner:
         return shlex.join(["cgmigrate", "fix", *words, *sorted(paths)])
 
     @property
-    def _sources(self) -> Mapping[str, Source]:
+    def _sources(self) -> Mapping[str, InputFile]:
         """The files of the run by their real paths."""
         if not self._by_real_path:
             self._by_real_path.update({os.path.realpath(item.path): item for item in self.related.sources})
@@ -464,7 +464,7 @@ class Planner:
         if source is None:
             data = read_bytes(path)
             syntax = syntax_of_file(path, data[:SHEBANG_BYTES]) or Syntax.YAML
-            source = Source(openable_path(path, os.getcwd()), syntax, data)
+            source = InputFile(openable_path(path, os.getcwd()), syntax, data)
         return self.open(source)
 
     def _examined(self, file: OpenedFile) -> ExaminedFile:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from cgmigrate.documents.sites import Document, Problem, ProblemKind
-from cgmigrate.lint.diagnostics import Context, Diagnostic, Fix
+from cgmigrate.lint.diagnostics import Context, Fix, LintDiagnostic
 from cgmigrate.lint.kinds import rule_for
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.releases import IMPL_SINCE, SPLIT_IN
@@ -59,9 +59,9 @@ def risk_of(problem: Problem, document: Document, context: Context) -> str:
     return "" if problem.is_built else document.risk(problem.index)
 
 
-def problem_diagnostic(problem: Problem, rule: Rule, fix: Fix | None, write_error: str) -> Diagnostic:
+def problem_diagnostic(problem: Problem, rule: Rule, fix: Fix | None, write_error: str) -> LintDiagnostic:
     """Return the diagnostic of a problem; ``write_error`` says why its fix cannot be written."""
-    diagnostic = Diagnostic(
+    diagnostic = LintDiagnostic(
         rule.id, rule.severity, problem.span, problem.message, site=problem.index, reports=problem.kind
     )
     if fix is not None:

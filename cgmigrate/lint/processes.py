@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 from cgmigrate.documents.syntax import Syntax
-from cgmigrate.project.inputs import Input, Source
+from cgmigrate.project.inputs import Input, InputFile
 
 if TYPE_CHECKING:
     from cgmigrate.lint.file_check import FileChecker
@@ -57,14 +57,14 @@ class Processes:
         result = cls(checker)
         if count < 2 or len(inputs) < LEAST_FILES or checker.baseline is not None or _has_threads():
             return result
-        sources = [one for one in inputs if isinstance(one, Source) and _is_planned_alone(one, checker)]
+        sources = [one for one in inputs if isinstance(one, InputFile) and _is_planned_alone(one, checker)]
         if len(sources) < LEAST_FILES:
             return result
         for number in range(count):
             result._start(sources[number::count], number)
         return result
 
-    def _start(self, sources: Sequence[Source], number: int) -> None:
+    def _start(self, sources: Sequence[InputFile], number: int) -> None:
         reading, writing = os.pipe()
         with warnings.catch_warnings():
             # Python warns of any thread, also of one without locks.
@@ -78,7 +78,7 @@ class Processes:
         self._results.append(os.fdopen(reading, "rb", buffering=1 << 20))
         self.number_of |= dict.fromkeys((source.path for source in sources), number)
 
-    def result(self, source: Source) -> FileResult | None:
+    def result(self, source: InputFile) -> FileResult | None:
         """Return a file as one of the processes checked it, None if the run has to check it itself."""
         number = self.number_of.get(source.path)
         if number is None:
@@ -117,7 +117,7 @@ def _has_threads() -> bool:
     return any(one is not threading.main_thread() and one.name != WITHOUT_LOCKS for one in threading.enumerate())
 
 
-def _is_planned_alone(source: Source, checker: FileChecker) -> bool:
+def _is_planned_alone(source: InputFile, checker: FileChecker) -> bool:
     from cgmigrate.linking.overrides import has_override
 
     if source.syntax in _LINKED:
@@ -125,7 +125,7 @@ def _is_planned_alone(source: Source, checker: FileChecker) -> bool:
     return not has_override(source.data, checker.contexts.catalogue_of(source.path))
 
 
-def _serve(checker: FileChecker, sources: Sequence[Source], writing: int) -> None:
+def _serve(checker: FileChecker, sources: Sequence[InputFile], writing: int) -> None:
     """Check files and write the results; the process ends."""
     try:
         with os.fdopen(writing, "wb", buffering=0) as stream:
@@ -137,7 +137,7 @@ def _serve(checker: FileChecker, sources: Sequence[Source], writing: int) -> Non
         os._exit(0)
 
 
-def _checked(checker: FileChecker, source: Source) -> bytes:
+def _checked(checker: FileChecker, source: InputFile) -> bytes:
     """Return the result for a file as bytes, none if the run has to check it itself."""
     notes: list[str] = []
     try:

@@ -24,7 +24,7 @@ from cgmigrate.linking.python.shims import is_shim
 from cgmigrate.linking.python.words import Words
 from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase
-from cgmigrate.lint.edit_sets import EditSet, Group, Place, edit_sets_of, proposals_of
+from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.proof_cache import Outcome, key_of, load, store
 from cgmigrate.lint.proof_rewrites import proof_rewrites
@@ -211,7 +211,7 @@ def _known_or(
 
 def _candidates(path: str, file: ExaminedFile) -> _File:
     """Return the fixes of a file that only other code prevents from being safe."""
-    document, group = outer_of(file.document), Group.of([file])
+    document, group = outer_of(file.document), FileGroup.of([file])
     if not isinstance(document, PythonDocument) or not file.context.source < SPLIT_IN <= file.context.target:
         return _File(file, {})
     sets, cases = edit_sets_of(group, *proposals_of(group))

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import Syntax, with_parts
-from cgmigrate.project.inputs import Source
+from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.paths import shown_path
 from cgmigrate.project.seeds import SeedsOf
 
@@ -40,7 +40,7 @@ def _with_unknown(relations: Relations, merge: UnknownMerge, path: str) -> Relat
 class RelatedFiles:
     """The related files of a run's files, looked for only if a file is to be rewritten."""
 
-    sources: Sequence[Source]
+    sources: Sequence[InputFile]
     """All files of the run that contain a seed word."""
     seeds: SeedsOf
     listed: Callable[[], Iterable[str]]
@@ -68,7 +68,7 @@ class RelatedFiles:
             return _with_unknown(self.readers(path), error.merge, os.path.realpath(path))
         return self.readers(path)
 
-    def parsed(self, source: Source) -> Document | None:
+    def parsed(self, source: InputFile) -> Document | None:
         """Return the document of a file that is parsed already: others are merged with it, or it may read keys."""
         if source.syntax is Syntax.PYTHON:
             return self._parsed_code(source)
@@ -76,7 +76,7 @@ class RelatedFiles:
             return None
         return self._merged.files.known_document(os.path.realpath(source.path))
 
-    def _parsed_code(self, source: Source) -> Document | None:
+    def _parsed_code(self, source: InputFile) -> Document | None:
         from cgmigrate.documents.python import PythonDocument, Reading
         from cgmigrate.text.encoding import decode
 

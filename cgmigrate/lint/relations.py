@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.fix_reasons import OR_UNSAFE
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
@@ -161,11 +161,11 @@ def _reader_risk(reader: KeyReader, name: str) -> str:
     return f"{reader.what} {how} ({reader.place}), and has to change together with it"
 
 
-def _merged_diagnostic(rule: Rule, message: str, case: SiteCase) -> Diagnostic:
+def _merged_diagnostic(rule: Rule, message: str, case: SiteCase) -> LintDiagnostic:
     """Return the diagnostic about a site that is merged with settings of another file."""
     written = place_of(rule.fields, case) or case.site.written[0]
     advice = f"migrate these files together by hand{OR_UNSAFE} each as if it were used alone"
-    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
+    return LintDiagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 
 
 def _merge_risk(rule: Rule, other: str, reason: str) -> str:

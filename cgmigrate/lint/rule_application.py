@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from cgmigrate.documents.changes import differ
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.other_settings import refused
-from cgmigrate.lint.rules import Case, Rule, matching_case
+from cgmigrate.lint.rules import Rule, RuleCase, matching_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _applied(case: SiteCase, context: Context) -> tuple[SiteCase, list[_Conflict
 
 
 def _rewritten(
-    rule: Rule, match: Case, settings: Mapping[str, object], case: SiteCase, context: Context
+    rule: Rule, match: RuleCase, settings: Mapping[str, object], case: SiteCase, context: Context
 ) -> tuple[dict[str, object], Reason | None]:
     """Return the settings after the fix of a rule, or the reason why they stay as they are."""
     if (choice := match.choice(settings)) or match.fix is None:

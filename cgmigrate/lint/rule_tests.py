@@ -10,7 +10,7 @@ from typing import Any
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import Syntax, document_of
 from cgmigrate.linking import ecosystems
-from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic
+from cgmigrate.lint.diagnostics import Applicability, Context, LintDiagnostic
 from cgmigrate.lint.file_examples import KEYS, FileExample
 from cgmigrate.lint.plan import Plan, UnwritableError, plan_alone
 from cgmigrate.lint.rules import Rule, RuleKind, load, read
@@ -155,7 +155,7 @@ class _Outcome:
     unsafe: str
     again: str
     """The text after a second run of safe fixes."""
-    diagnostics: Sequence[Diagnostic]
+    diagnostics: Sequence[LintDiagnostic]
     owners: frozenset[str]
 
     def reasons(self, rule: Rule) -> str:

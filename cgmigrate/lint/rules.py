@@ -14,8 +14,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.lint.conditions import Condition, State, condition_of, condition_of_site, release_of
-from cgmigrate.lint.fixes import Fix
+from cgmigrate.lint.conditions import Condition, ConditionState, condition_of, condition_of_site, release_of
+from cgmigrate.lint.fixes import RuleFix
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
@@ -48,7 +48,7 @@ class RuleKind(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class RuleCase:
     """One way in which a rule matches: ``condition`` is that of its ``when`` and ``unless``.
 
     Without a fix, ``decide`` says what a person has to choose. ``help`` says what to write by hand where a rule
@@ -63,7 +63,7 @@ class Case:
     """When the target stops the job: ``config`` or ``capture``, as in ``Rejected``; empty if it does not."""
     certain: bool = False
     """Whether the next case decides where it is not known if this one applies."""
-    fix: Fix | None = None
+    fix: RuleFix | None = None
     decide: str = ""
     help: str = ""
     _of_site: Condition = field(init=False, repr=False, compare=False)
@@ -72,7 +72,7 @@ class Case:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_of_site", condition_of_site(self.when))
 
-    def may_match(self, state: State, number: int | None) -> bool:
+    def may_match(self, state: ConditionState, number: int | None) -> bool:
         """Return whether the settings of a site, without their surroundings, leave it open that the case matches.
 
         ``number`` is that of the state.
@@ -122,7 +122,7 @@ class Rule:
     summary: str
     severity: Severity
     fields: tuple[str, ...]
-    cases: tuple[Case, ...]
+    cases: tuple[RuleCase, ...]
     about: About | None
     since: Release
     """The oldest target that the rule concerns."""
@@ -166,7 +166,7 @@ class Rule:
         """Return whether the rule says something about projects for a release."""
         return self.since <= target and (self.until is None or target <= self.until)
 
-    def may_match(self, state: State) -> bool:
+    def may_match(self, state: ConditionState) -> bool:
         """Return whether the settings of a site, without their surroundings, leave it open that a case matches."""
         return self.concerns(state.target) and any(case.may_match(state, state.number) for case in self.cases)
 
@@ -176,12 +176,12 @@ class Rule:
         return frozenset(self.fields).union(*(case.fix.names for case in self.cases if case.fix))
 
 
-def matching_case(rule: Rule, state: State) -> Case | None:
+def matching_case(rule: Rule, state: ConditionState) -> RuleCase | None:
     """Return the first case of the rule that matches; None if none does, or if its fix would depend on the unknown."""
     if not rule.concerns(state.target):
         return None
     number = state.number
-    possible: list[Fix | None] = []
+    possible: list[RuleFix | None] = []
     for case in rule.cases:
         if not case.may_match(state, number):
             continue
@@ -341,15 +341,15 @@ def _text_for(texts: Mapping[str, str], target: str) -> str:
     return texts[max(older, key=release_of)] if older else ""
 
 
-def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> Case:
-    return Case(
+def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> RuleCase:
+    return RuleCase(
         when=case["when"],
         condition=condition_of(case["when"], case.get("unless")),
         message=case.get("message", rule["summary"]).strip(),
         severity=Severity(case.get("severity", rule.get("severity", Severity.WARNING))),
         stage=case.get("stage", rule.get("stage", "")),
         certain=case.get("certain", False),
-        fix=Fix.of(case["fix"]) if "fix" in case else None,
+        fix=RuleFix.of(case["fix"]) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
         help=case.get("help", "").strip(),
     )

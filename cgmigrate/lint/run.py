@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.project.discovery import Discovery
-from cgmigrate.project.inputs import Input, InputError, Source, TooLarge
-from cgmigrate.project.options import Options
+from cgmigrate.project.inputs import Input, InputError, InputFile, TooLarge
+from cgmigrate.project.options import RunOptions
 
 if TYPE_CHECKING:
     from cgmigrate.lint.baseline import Baseline
     from cgmigrate.lint.diagnostics import Context
     from cgmigrate.lint.file_check import FileChecker
-    from cgmigrate.lint.file_result import Chooser, FileResult
+    from cgmigrate.lint.file_result import FileResult, FixChooser
     from cgmigrate.lint.rules import Rule
     from cgmigrate.project.buffer import Buffer
     from cgmigrate.project.cascade import Configurations
@@ -29,10 +29,10 @@ class Run:
     """Iterable over the checked files and the input errors, in order of path; counts as it goes."""
 
     paths: Sequence[str]
-    options: Options
+    options: RunOptions
     configurations: Configurations | None = None
     baseline: Baseline | None = None
-    chooser: Chooser | None = None
+    chooser: FixChooser | None = None
     processes: int = 1
     """How many processes may check files. More than one only where nothing is written before the end of the run."""
     without_locks: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -62,7 +62,7 @@ class Run:
     def __iter__(self) -> Iterator[FileResult | InputError]:
         # Which file is merged into which is known only after discovery.
         inputs = list(self.discovery)
-        sources = [item for item in inputs if isinstance(item, Source)]
+        sources = [item for item in inputs if isinstance(item, InputFile)]
         self._load_rules(sources)
         self.to_examine, self.examined = len(inputs), 0
         self.untouched = self._untouched(inputs)
@@ -82,13 +82,13 @@ class Run:
             yield first
             self.examined += 1
             for item in inputs[1:]:
-                checked = processes.result(item) if isinstance(item, Source) else None
+                checked = processes.result(item) if isinstance(item, InputFile) else None
                 yield _checked(checker, item) if checked is None else checked
                 self.examined += 1
         finally:
             processes.stop()
 
-    def checker(self, sources: Sequence[Source]) -> FileChecker:
+    def checker(self, sources: Sequence[InputFile]) -> FileChecker:
         """Return the checker of single files; ``sources`` are all files of the run."""
         from cgmigrate.lint.file_check import FileChecker
         from cgmigrate.lint.planning import Planner
@@ -124,7 +124,7 @@ class Run:
         self.notes += filter(None, [note_on(named)])
         return named
 
-    def _load_rules(self, sources: Sequence[Source]) -> None:
+    def _load_rules(self, sources: Sequence[InputFile]) -> None:
         """Load the rules for all files, so that an error in one configuration ends the run before a file is written.
 
         Raises RuleError and ConfigurationError.
@@ -150,7 +150,7 @@ class Run:
         """Return the releases, rules and ecosystems for a file."""
         return self.contexts.context(path)
 
-    def rules(self, options: Options) -> dict[str, Rule]:
+    def rules(self, options: RunOptions) -> dict[str, Rule]:
         """Return all rules by id, those of the options' own folders included. Raises RuleError."""
         return self.contexts.rules(options)
 

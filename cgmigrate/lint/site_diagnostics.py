@@ -10,14 +10,14 @@ from cgmigrate.documents.changes import Change, changes
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.conditions import PACKAGE, absent_keys
-from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic, Fix, SiteCase
+from cgmigrate.lint.diagnostics import Applicability, Context, Fix, LintDiagnostic, SiteCase
 from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
 from cgmigrate.lint.kinds import CheckKind
 from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_expected, without_repetition
 from cgmigrate.lint.release_refusals import refusal_note
 from cgmigrate.lint.rule_texts import message, notes_of
-from cgmigrate.lint.rules import Case, Rule, RuleKind
+from cgmigrate.lint.rules import Rule, RuleCase, RuleKind
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.spans import Span
 
@@ -26,7 +26,7 @@ Enabled = Callable[[str], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SiteOutcome:
     """What was decided about the fix of a site."""
 
     fix: Fix | None = None
@@ -38,7 +38,7 @@ class Outcome:
     """Settings that are right, but that the text does not allow to be written."""
 
 
-def diagnostics_of(case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> list[Diagnostic]:
+def diagnostics_of(case: SiteCase, context: Context, outcome: SiteOutcome, enabled: Enabled) -> list[LintDiagnostic]:
     """Return the diagnostics of a site, in the order: from its examination, migrations, remarks, deprecations."""
     diagnostics = SiteReport.of(case, context, outcome, enabled).diagnostics()
     diagnostics += _unreported(case, diagnostics, context)
@@ -51,14 +51,14 @@ class SiteReport:
 
     case: SiteCase
     context: Context
-    outcome: Outcome
+    outcome: SiteOutcome
     changes: Sequence[Change]
     """What the fix changes, empty if there is none."""
     matches: Sequence[Match]
     remarks: Sequence[Match]
 
     @classmethod
-    def of_fix(cls, case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> SiteReport:
+    def of_fix(cls, case: SiteCase, context: Context, outcome: SiteOutcome, enabled: Enabled) -> SiteReport:
         """Return what a fix settles: a report without remarks, unless matches depend on them."""
         is_safe = outcome.fix is not None and outcome.fix.applicability is Applicability.SAFE
         if not is_safe or case.keeps_captures:
@@ -67,7 +67,7 @@ class SiteReport:
         return cls(case, context, outcome, fix, migrating_matches(case, fix), ())
 
     @classmethod
-    def of(cls, case: SiteCase, context: Context, outcome: Outcome, enabled: Enabled) -> SiteReport:
+    def of(cls, case: SiteCase, context: Context, outcome: SiteOutcome, enabled: Enabled) -> SiteReport:
         """Return what is to be reported of a site. ``enabled`` says which rules are reported."""
         fix = _changes(case, outcome)
         matches = migrating_matches(case, fix)
@@ -92,7 +92,7 @@ class SiteReport:
         rewritten = (match for match in self.matches if not self.case.reason_to_keep(match.rule))
         yield from ((match.rule.id, match.written.span, True) for match in rewritten)
 
-    def diagnostics(self) -> list[Diagnostic]:
+    def diagnostics(self) -> list[LintDiagnostic]:
         """Return the diagnostics of the site."""
         raised = list(self._raised())
         remarks = [self._remark(match) for match in self.remarks]
@@ -101,18 +101,18 @@ class SiteReport:
         migrations = [self._migration(match, reasons, match.rule.id == main) for match in self.matches]
         return [*raised, *migrations, *remarks]
 
-    def _raised(self) -> Iterator[Diagnostic]:
+    def _raised(self) -> Iterator[LintDiagnostic]:
         """The diagnostics of the examination; one that gives a risk is settled with the fix that it makes unsafe."""
         risks = {risk.rule for risk in self.case.risks}
         for diagnostic in self.case.diagnostics:
             is_risk = diagnostic.rule in risks
             yield with_fix(diagnostic, self.outcome.fix) if is_risk else diagnostic
 
-    def _remark(self, match: Match) -> Diagnostic:
+    def _remark(self, match: Match) -> LintDiagnostic:
         diagnostic = self._diagnostic(match)
         return replace(diagnostic, help=message(match.case.help or match.case.decide, self.case, self.context))
 
-    def _migration(self, match: Match, reasons: SiteReasons, is_main: bool) -> Diagnostic:
+    def _migration(self, match: Match, reasons: SiteReasons, is_main: bool) -> LintDiagnostic:
         """Return the diagnostic of a rule that rewrites the site; the main one carries the notes of the site."""
         case, kept = self.case, self.case.reason_to_keep(match.rule)
         fix = None if kept else self.outcome.fix
@@ -137,10 +137,10 @@ class SiteReport:
     def _notes(self, applicability: Applicability | None) -> tuple[str, ...]:
         return (*(self.case.notes if applicability else ()), *notes_of(self.case, applicability, self.context))
 
-    def _diagnostic(self, match: Match) -> Diagnostic:
+    def _diagnostic(self, match: Match) -> LintDiagnostic:
         text = message(f"{match.case.message}{self._unless_elsewhere(match)}", self.case, self.context)
         notes = (*self._quotation(match.case), *self._pins(match.case))
-        return Diagnostic(match.rule.id, match.severity, match.written.span, text, notes=notes)
+        return LintDiagnostic(match.rule.id, match.severity, match.written.span, text, notes=notes)
 
     def _unless_elsewhere(self, match: Match) -> str:
         """Return on which settings a diagnostic depends that another file may set; empty if there is none."""
@@ -154,7 +154,7 @@ class SiteReport:
         verb = "is" if len(names) == 1 else "are"
         return f", if {' and '.join(f'`{{{name}}}`' for name in names)} {verb} not set elsewhere" if names else ""
 
-    def _pins(self, case: Case) -> tuple[str, ...]:
+    def _pins(self, case: RuleCase) -> tuple[str, ...]:
         """Return a note for each package whose pinned version is too old."""
         tested = case.when.get(PACKAGE, {}).items()
         limits = [(name, tests["below"]) for name, tests in tested if "below" in tests]
@@ -167,13 +167,13 @@ class SiteReport:
         folder = Path(self.case.path).parent
         return tuple(f"the project pins {pin_below(folder, name, limit)}" for name, limit in limits)
 
-    def _quotation(self, case: Case) -> tuple[str, ...]:
+    def _quotation(self, case: RuleCase) -> tuple[str, ...]:
         """Return a note with the refusal that a case is about, unless its message quotes it."""
         if not case.about_refusal or "{reason}" in case.message:
             return ()
         return tuple(filter(None, [refusal_note(self.case, self.context)]))
 
-    def _reasons(self, raised: Sequence[Diagnostic], remarks: Sequence[Diagnostic]) -> SiteReasons:
+    def _reasons(self, raised: Sequence[LintDiagnostic], remarks: Sequence[LintDiagnostic]) -> SiteReasons:
         spans = [(match.rule.id, match.written.span) for match in self.matches]
         spans += [(diagnostic.rule, diagnostic.span) for diagnostic in (*remarks, *raised)]
         refusals = (
@@ -199,7 +199,7 @@ class SiteReport:
         return advice_for(document, site, match.written, self.case.before, self.context.target)
 
 
-def _changes(case: SiteCase, outcome: Outcome) -> list[Change]:
+def _changes(case: SiteCase, outcome: SiteOutcome) -> list[Change]:
     """Return what the fix of a site changes, empty if there is none."""
     own = case.document.sites[case.site.index].own
     return changes(own, outcome.own, case.document.catalogue) if outcome.own is not None else []
@@ -213,7 +213,7 @@ def _first_lines(document: Document, spans: Iterable[tuple[str, Span]]) -> dict[
     return {rule: document.text.count("\n", 0, span.start) + 1 for rule, span in first.items()}
 
 
-def _unreported(case: SiteCase, diagnostics: Sequence[Diagnostic], context: Context) -> Iterator[Diagnostic]:
+def _unreported(case: SiteCase, diagnostics: Sequence[LintDiagnostic], context: Context) -> Iterator[LintDiagnostic]:
     """The deprecated names that no diagnostic underlines, so that none is passed over silently."""
     underlined = {diagnostic.span for diagnostic in diagnostics}
     blocked_by = message(case.blocked.text, case, context) if case.blocked else ""
@@ -221,7 +221,7 @@ def _unreported(case: SiteCase, diagnostics: Sequence[Diagnostic], context: Cont
         rule = _deprecation_of(written.setting, context)
         if rule is None or written.span in underlined:
             continue
-        diagnostic = Diagnostic(rule.id, rule.severity, written.span, rule.summary)
+        diagnostic = LintDiagnostic(rule.id, rule.severity, written.span, rule.summary)
         advice = advice_for(case.document, case.site, written, case.before, context.target)
         yield replace(diagnostic, blocked_by=blocked_by, help=advice)
 

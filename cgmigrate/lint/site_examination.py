@@ -11,7 +11,7 @@ from cgmigrate.linking.ownership import Owner
 from cgmigrate.linking.surroundings import SiteSurroundings
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.rule_application import with_rules_applied
-from cgmigrate.lint.rules import Case, Rule, RuleKind, matching_case
+from cgmigrate.lint.rules import Rule, RuleCase, RuleKind, matching_case
 from cgmigrate.lint.soundness import refused_before, undecided_setting
 from cgmigrate.lint.unknown_values import unknown_value_diagnostics
 from cgmigrate.megatron.capture import capture_of
@@ -152,7 +152,7 @@ def source_for(settings: Settings, context: Context) -> Release:
     return context.target if new and context.source < SPLIT_IN <= context.target else context.source
 
 
-def _matches_of_names(case: SiteCase, context: Context) -> tuple[tuple[Rule, Case], ...]:
+def _matches_of_names(case: SiteCase, context: Context) -> tuple[tuple[Rule, RuleCase], ...]:
     """Return the matches of the deprecated names of a site that cannot be evaluated, so that each is reported."""
     decided = {name: value for name, value in case.before.items() if not isinstance(value, Undecided)}
     state = case.state(decided, context.target)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import Syntax, syntax_of
 from cgmigrate.lint.diagnostics import SiteCase
-from cgmigrate.lint.edit_sets import EditSet, Group, Place
+from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place
 from cgmigrate.lint.withholding import Limits, Support, Withheld
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import SPLIT_IN, Release
@@ -19,7 +19,7 @@ from cgmigrate.megatron.types import Rejected
 
 
 def unsupported(
-    edit_set: EditSet, group: Group, cases: Mapping[Place, SiteCase], limits: Sequence[Limits]
+    edit_set: EditSet, group: FileGroup, cases: Mapping[Place, SiteCase], limits: Sequence[Limits]
 ) -> Withheld | None:
     """Return why a set is withheld since an older release that its project supports does not read its settings."""
     for number in edit_set.files:
@@ -30,7 +30,7 @@ def unsupported(
     return None
 
 
-def unread(edit_set: EditSet, group: Group, limits: Sequence[Limits]) -> Withheld | None:
+def unread(edit_set: EditSet, group: FileGroup, limits: Sequence[Limits]) -> Withheld | None:
     """Return why a set is withheld since the pinned release of a package does not read the names that it writes.
 
     Where code of the project reads them, it changes with the set, and no pin decides.
@@ -68,7 +68,7 @@ def _withheld(support: Support, release: Release, target: Release) -> Withheld:
 
 
 def _first_lost(
-    edit_set: EditSet, number: int, group: Group, cases: Mapping[Place, SiteCase], releases: Sequence[Release]
+    edit_set: EditSet, number: int, group: FileGroup, cases: Mapping[Place, SiteCase], releases: Sequence[Release]
 ) -> Release | None:
     """Return the newest release on which a set changes what a file does, None if there is none."""
     document = group.files[number].document

@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import accumulate
 
 from cgmigrate.documents.sites import Document
-from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.diagnostics import LintDiagnostic
 from cgmigrate.lint.kinds import UNREADABLE, CheckKind
 from cgmigrate.lint.suppressions import Suppression, SuppressionComments
 from cgmigrate.text.edits import Edit, apply
@@ -34,13 +34,13 @@ class Added:
     """The text with comments, the diagnostics that they suppress, and those for which there is no place."""
 
     text: str
-    suppressed: tuple[Diagnostic, ...]
-    remaining: tuple[Diagnostic, ...]
+    suppressed: tuple[LintDiagnostic, ...]
+    remaining: tuple[LintDiagnostic, ...]
 
 
 def add_suppressions(
     document: Document,
-    diagnostics: Sequence[Diagnostic],
+    diagnostics: Sequence[LintDiagnostic],
     read: Callable[[str], Document],
     reason: str = "",
 ) -> Added:
@@ -62,9 +62,9 @@ class _Writer:
     document: Document
     read: Callable[[str], Document]
     reason: str
-    waiting: list[tuple[Diagnostic, Diagnostic]] = field(default_factory=list)
+    waiting: list[tuple[LintDiagnostic, LintDiagnostic]] = field(default_factory=list)
     """Each diagnostic of the original text, and the same one in the current text."""
-    suppressed: list[Diagnostic] = field(default_factory=list)
+    suppressed: list[LintDiagnostic] = field(default_factory=list)
 
     def write_all(self, placement: _Placement) -> None:
         """Write a comment at one placement for every diagnostic for which that is possible."""
@@ -131,7 +131,7 @@ def _is_unreadable(document: Document) -> bool:
     return any(problem.kind in UNREADABLE for problem in document.problems)
 
 
-def _line(comments: SuppressionComments, diagnostic: Diagnostic, placement: _Placement) -> int:
+def _line(comments: SuppressionComments, diagnostic: LintDiagnostic, placement: _Placement) -> int:
     first, last = comments.lines_of(diagnostic.span)
     return last if placement is _Placement.LAST else first
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from cgmigrate.documents.comments import LINE_BREAK, Commented, CommentForm
-from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.diagnostics import LintDiagnostic
 from cgmigrate.lint.rules import Rule
 from cgmigrate.text.spans import Span
 
@@ -42,9 +42,9 @@ class Suppression:
 class Suppressed:
     """The diagnostics to show, those that are hidden, and the diagnostics about unused suppressions."""
 
-    shown: tuple[Diagnostic, ...]
-    hidden: tuple[Diagnostic, ...]
-    unused: tuple[Diagnostic, ...]
+    shown: tuple[LintDiagnostic, ...]
+    hidden: tuple[LintDiagnostic, ...]
+    unused: tuple[LintDiagnostic, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class SuppressionComments:
         """Return the suppressions on lines of their own above a line."""
         return self._above.get(line, ())
 
-    def of(self, diagnostic: Diagnostic) -> list[Suppression]:
+    def of(self, diagnostic: LintDiagnostic) -> list[Suppression]:
         """Return the suppressions of a diagnostic, in the order of the text."""
         first, last = self.lines_of(diagnostic.span)
         near = {id(suppression): suppression for line in range(first, last + 1) for suppression in self.on(line)}
@@ -128,10 +128,10 @@ class SuppressionComments:
             start, end = self._joined[at].start, max(end, self._joined[at].end - 1)
         return self.line_of(start), self.line_of(end)
 
-    def apply(self, diagnostics: Sequence[Diagnostic], rule: Rule, codes: Codes) -> Suppressed:
+    def apply(self, diagnostics: Sequence[LintDiagnostic], rule: Rule, codes: Codes) -> Suppressed:
         """Divide diagnostics into shown and hidden ones; ``rule`` reports unused suppressions."""
-        shown: list[Diagnostic] = []
-        hidden: list[Diagnostic] = []
+        shown: list[LintDiagnostic] = []
+        hidden: list[LintDiagnostic] = []
         # Whether a comment that names the rule of these very diagnostics has an effect is known only after them.
         used = {(suppression, rule.id) for suppression in self.suppressions}
         for diagnostic in diagnostics:
@@ -140,13 +140,13 @@ class SuppressionComments:
             for suppression in by:
                 used |= {(suppression, code) for code in suppression.codes or ("",) if diagnostic.rule.startswith(code)}
         unused = [
-            Diagnostic(rule.id, rule.severity, suppression.span, message, help=advice, reports=rule.reports)
+            LintDiagnostic(rule.id, rule.severity, suppression.span, message, help=advice, reports=rule.reports)
             for suppression in self.suppressions
             for message, advice in _unused(suppression, used, codes)
         ]
         return Suppressed(tuple(shown), tuple(hidden), tuple(self._not_named(unused, rule.id)))
 
-    def _not_named(self, unused: Iterable[Diagnostic], code: str) -> Iterator[Diagnostic]:
+    def _not_named(self, unused: Iterable[LintDiagnostic], code: str) -> Iterator[LintDiagnostic]:
         """The diagnostics about unused suppressions, less those that a comment names by their code."""
         named = [suppression for suppression in self.suppressions if code in suppression.codes]
         for diagnostic in unused:
@@ -163,7 +163,7 @@ class SuppressionComments:
         error = _input_error(match["keyword"], listed, codes)
         return Suppression(Span(*match.span()), line, line in self._alone, keyword == "ignore-file", codes, error)
 
-    def _applies(self, suppression: Suppression, diagnostic: Diagnostic) -> bool:
+    def _applies(self, suppression: Suppression, diagnostic: LintDiagnostic) -> bool:
         if suppression.input_error or (suppression.codes and not diagnostic.rule.startswith(suppression.codes)):
             return False
         first, last = self.lines_of(diagnostic.span)

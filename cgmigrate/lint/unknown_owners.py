@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.lint.advice import advice_for
-from cgmigrate.lint.diagnostics import Context, Diagnostic
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.megatron.catalogue import Catalogue
 
@@ -12,11 +12,11 @@ _DICT = "dict "
 """Begins the name of a dictionary in code, before that of its variable, or ``?``."""
 
 
-def unknown_owner_diagnostics(site: Site, document: Document, context: Context) -> list[Diagnostic]:
+def unknown_owner_diagnostics(site: Site, document: Document, context: Context) -> list[LintDiagnostic]:
     """Return a diagnostic for each setting of a site without an owner; in code only for deprecated names."""
     rule = enabled_rule_for(CheckKind.UNKNOWN_OWNER, context.rules)
     return [
-        Diagnostic(
+        LintDiagnostic(
             rule.id,
             rule.severity,
             written.span,

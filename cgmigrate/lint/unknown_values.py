@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from cgmigrate.documents.sites import Use
 from cgmigrate.lint.advice import advice_for
-from cgmigrate.lint.diagnostics import Context, Diagnostic, SiteCase
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.settings import DEPRECATED, MergedValue, Undecided
@@ -16,7 +16,7 @@ from cgmigrate.text.spans import Span
 _DOTTED = re.compile(r"[A-Za-z_][\w.]*")
 
 
-def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnostic]:
+def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[LintDiagnostic]:
     """Return the diagnostics about the values of a site that are not known."""
     catalogue = case.document.catalogue
     deprecated = context.deprecated(catalogue)
@@ -33,7 +33,7 @@ def unknown_value_diagnostics(case: SiteCase, context: Context) -> list[Diagnost
     return [*(_diagnostic(rule, written, case, context) for written in undecided), *_merged_diagnostics(rule, case)]
 
 
-def _merged_diagnostics(rule: Rule, case: SiteCase) -> Iterator[Diagnostic]:
+def _merged_diagnostics(rule: Rule, case: SiteCase) -> Iterator[LintDiagnostic]:
     """Yield a diagnostic for each setting that the mappings which a site merges have differently, at its first line."""
     site, text = case.site, case.document.text
     if not site.unordered:
@@ -44,14 +44,14 @@ def _merged_diagnostics(rule: Rule, case: SiteCase) -> Iterator[Diagnostic]:
         if isinstance(value, MergedValue) and name in case.document.catalogue.captures:
             message = f"`{name}` has {value.reason}, so what is captured is not known"
             help = f"write `{name}` in this mapping, or merge one mapping that has it"
-            yield Diagnostic(rule.id, rule.severity, span, message, help=help, reports=rule.reports)
+            yield LintDiagnostic(rule.id, rule.severity, span, message, help=help, reports=rule.reports)
 
 
-def _diagnostic(rule: Rule, written: Use, case: SiteCase, context: Context) -> Diagnostic:
+def _diagnostic(rule: Rule, written: Use, case: SiteCase, context: Context) -> LintDiagnostic:
     assert isinstance(written.value, Undecided)
     message = f"`{written.key}` has {written.value.reason}, so what is captured is not known"
     advice = advice_for(case.document, case.site, written, case.before, context.target)
-    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
+    return LintDiagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 
 
 def _copied_from(undecided: Sequence[Use]) -> str:
@@ -64,7 +64,7 @@ def _copied_from(undecided: Sequence[Use]) -> str:
     return objects.pop() if len(objects) == 1 and len(undecided) > 1 else ""
 
 
-def _copy_diagnostic(rule: Rule, copied: str, undecided: Sequence[Use]) -> Diagnostic:
+def _copy_diagnostic(rule: Rule, copied: str, undecided: Sequence[Use]) -> LintDiagnostic:
     """Return one diagnostic for settings that are copied together and have to stay consistent."""
     written = next((written for written in undecided if written.setting in DEPRECATED), undecided[0])
     *first, last = (f"`{other.setting}`" for other in undecided)
@@ -73,4 +73,4 @@ def _copy_diagnostic(rule: Rule, copied: str, undecided: Sequence[Use]) -> Diagn
         "copy `cuda_graph_impl`, `cuda_graph_modules` and `inference_cuda_graph_scope`, and no deprecated setting, "
         f"once `{copied}` is written with the new names"
     )
-    return Diagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
+    return LintDiagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)

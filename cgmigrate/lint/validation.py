@@ -14,7 +14,7 @@ from cgmigrate.linking.merged_files import LinkedSites
 from cgmigrate.linking.ownership import owned_sites
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.diagnostics import FileEdits, SiteCase
-from cgmigrate.lint.edit_sets import EditSet, Group, Place
+from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
@@ -53,7 +53,7 @@ class EditedGroup:
 
 
 def validated(
-    group: Group, cases: Mapping[Place, SiteCase], candidates: Sequence[Candidate]
+    group: FileGroup, cases: Mapping[Place, SiteCase], candidates: Sequence[Candidate]
 ) -> tuple[list[Candidate], EditedGroup | None]:
     """Return the candidates with what prevents them from being written, and the texts with all that remain.
 
@@ -70,7 +70,7 @@ def validated(
     return [replace(one, quotes=quotes) if one.is_written else one for one in candidates], together
 
 
-def _tried_alone(candidate: Candidate, group: Group, cases: Mapping[Place, SiteCase]) -> Candidate:
+def _tried_alone(candidate: Candidate, group: FileGroup, cases: Mapping[Place, SiteCase]) -> Candidate:
     try:
         return replace(candidate, quotes=edited(group, cases, [candidate.edit_set]).quotes)
     except UnwritableError as error:
@@ -78,7 +78,7 @@ def _tried_alone(candidate: Candidate, group: Group, cases: Mapping[Place, SiteC
 
 
 def with_edits(
-    candidates: Sequence[Candidate], group: Group, cases: Mapping[Place, SiteCase], together: EditedGroup | None
+    candidates: Sequence[Candidate], group: FileGroup, cases: Mapping[Place, SiteCase], together: EditedGroup | None
 ) -> list[Candidate]:
     """Return candidates whose fixes have the edits that write each of them alone.
 
@@ -101,7 +101,7 @@ def with_edits(
     ]
 
 
-def edited(group: Group, cases: Mapping[Place, SiteCase], sets: Iterable[EditSet]) -> EditedGroup:
+def edited(group: FileGroup, cases: Mapping[Place, SiteCase], sets: Iterable[EditSet]) -> EditedGroup:
     """Return the texts with edit sets applied, each parsed again and evaluated. Raises UnwritableError."""
     rewrites: dict[int, dict[int, Settings]] = {}
     members: set[Place] = set()
@@ -126,7 +126,7 @@ def edited(group: Group, cases: Mapping[Place, SiteCase], sets: Iterable[EditSet
 
 def _edits_alone(
     candidate: Candidate,
-    group: Group,
+    group: FileGroup,
     cases: Mapping[Place, SiteCase],
     known: Set[tuple[str, Edit]],
     tried: dict[frozenset[tuple[str, Edit]], bool],
@@ -166,7 +166,7 @@ def _edited_text(file: ExaminedFile, own: Mapping[int, Settings]) -> tuple[str, 
 
 
 def _captured_otherwise(
-    group: Group, cases: Mapping[Place, SiteCase], planned: Mapping[Place, Settings], changed: Collection[int]
+    group: FileGroup, cases: Mapping[Place, SiteCase], planned: Mapping[Place, Settings], changed: Collection[int]
 ) -> str:
     """Return a place at which the edited texts capture something else than planned, empty if there is none.
 
@@ -196,7 +196,7 @@ def _captured_otherwise(
     return ""
 
 
-def _settings_by_path(group: Group, changed: Collection[int]) -> Mapping[PathInFile, list[Settings]]:
+def _settings_by_path(group: FileGroup, changed: Collection[int]) -> Mapping[PathInFile, list[Settings]]:
     """Return the settings in effect at each path of each file, as the texts have them after their edits."""
     sites = []
     for number, file in enumerate(group.files):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from cgmigrate.lint.diagnostics import Diagnostic, RelatedPlace
+from cgmigrate.lint.diagnostics import LintDiagnostic, RelatedPlace
 from cgmigrate.lint.file_result import FileResult
 
 
@@ -19,7 +19,7 @@ class OtherFile:
 
     path: str
     text: str
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[LintDiagnostic, ...]
 
 
 def one_for_each_set(files: Sequence[FileResult], others: Sequence[OtherFile] = ()) -> list[FileResult]:
@@ -30,7 +30,7 @@ def one_for_each_set(files: Sequence[FileResult], others: Sequence[OtherFile] = 
     places: dict[str, list[RelatedPlace]] = {}
     for place in _places(files, others):
         places.setdefault(place.withheld_set, []).append(place)
-    chosen: dict[str, tuple[int, Diagnostic]] = {}
+    chosen: dict[str, tuple[int, LintDiagnostic]] = {}
     for number, one in sorted(shown, key=lambda item: (item[1].severity.rank, item[0], item[1].span.start)):
         chosen.setdefault(one.withheld_set, (number, one))
     return [_with_chosen(number, checked, chosen, places) for number, checked in enumerate(files)]
@@ -39,7 +39,7 @@ def one_for_each_set(files: Sequence[FileResult], others: Sequence[OtherFile] = 
 def _with_chosen(
     number: int,
     checked: FileResult,
-    chosen: Mapping[str, tuple[int, Diagnostic]],
+    chosen: Mapping[str, tuple[int, LintDiagnostic]],
     places: Mapping[str, Sequence[RelatedPlace]],
 ) -> FileResult:
     """Return a file with the diagnostics that are chosen for their sets, and with those of no withheld set."""
@@ -52,7 +52,7 @@ def _with_chosen(
     return replace(checked, diagnostics=tuple(diagnostics))
 
 
-def _related(diagnostic: Diagnostic, path: str, places: Sequence[RelatedPlace]) -> tuple[RelatedPlace, ...]:
+def _related(diagnostic: LintDiagnostic, path: str, places: Sequence[RelatedPlace]) -> tuple[RelatedPlace, ...]:
     """Return the other places of the set of a diagnostic, those of its own file first."""
     own = (path, diagnostic.rule, diagnostic.span)
     others = [place for place in places if (place.path, place.rule, place.span) != own]

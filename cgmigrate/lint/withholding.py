@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.diagnostics import LintDiagnostic
 from cgmigrate.lint.severity import Severity
 from cgmigrate.text.spans import Span
 
@@ -85,7 +85,7 @@ class Withheld:
     help: str
     causes: tuple[PlaceOfFix, ...] = ()
 
-    def explain(self, diagnostic: Diagnostic, path: str) -> Diagnostic:
+    def explain(self, diagnostic: LintDiagnostic, path: str) -> LintDiagnostic:
         """Return a diagnostic of the set without its fix."""
         if not self.causes:
             return diagnostic.without_fix(self.reason, self.help)
@@ -126,7 +126,7 @@ def withheld(places: Iterable[tuple[PlaceOfFix, Limits]], is_unsafe: bool = Fals
 def _is_suppressed(place: PlaceOfFix, limits: Limits) -> bool:
     if limits.comments is None or not limits.enabled(place.rule):
         return False
-    return bool(limits.comments.of(Diagnostic(place.rule, Severity.NOTE, place.span, "")))
+    return bool(limits.comments.of(LintDiagnostic(place.rule, Severity.NOTE, place.span, "")))
 
 
 def _enable(disabled: Sequence[PlaceOfFix]) -> str:

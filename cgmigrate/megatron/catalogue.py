@@ -202,7 +202,7 @@ def _replacement(name: str, old: Setting) -> Setting:
 def _read(path: Path, *, subject: bool, own: bool) -> Setting:
     """Read one entry; a team's own is compared with the schema. Raises RuleError."""
     from cgmigrate.megatron.data_schema import SETTING, check_form, check_size
-    from cgmigrate.megatron.entry_checks import Entry
+    from cgmigrate.megatron.entry_checks import EntryFile
 
     if path.suffix == ".yml":
         raise RuleError(f"{path}: the name of a file of settings ends in .yaml")
@@ -212,7 +212,7 @@ def _read(path: Path, *, subject: bool, own: bool) -> Setting:
     data = load_yaml(text, str(path))
     if own:
         check_form(data, SETTING, text, str(path))
-        Entry(path, data, text).check()
+        EntryFile(path, data, text).check()
     return _setting(path, data, subject)
 
 

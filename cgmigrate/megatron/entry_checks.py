@@ -27,7 +27,7 @@ _VALUES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class EntryFile:
     """A file of a team's own folder of settings, and what it says."""
 
     path: Path

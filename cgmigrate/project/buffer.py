@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cgmigrate.documents.syntax import Syntax
 from cgmigrate.project.discovery import Counters, is_examined
 from cgmigrate.project.ignore_files import Patterns
-from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
+from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, InputFile, TooLarge
 from cgmigrate.project.listing import syntax_of_named
 from cgmigrate.project.paths import openable_path
 from cgmigrate.project.seeds import SeedsOf, seeds_of
@@ -58,4 +58,4 @@ class Buffer(Counters):
             return None
         if syntax is not Syntax.TEXT:
             self.seed_counts[syntax] += 1
-        return TooLarge(path, len(self.data)) if large else Source(path, syntax, self.data)
+        return TooLarge(path, len(self.data)) if large else InputFile(path, syntax, self.data)

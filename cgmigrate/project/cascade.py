@@ -20,7 +20,7 @@ from cgmigrate.project.paths import display_path, is_below
 from cgmigrate.text.files import read_bytes
 
 if TYPE_CHECKING:
-    from cgmigrate.project.options import Options
+    from cgmigrate.project.options import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class FileOptions:
     ``ecosystem`` is the name of a file in ``rules/ecosystems``; if it is empty, the text of the file decides.
     """
 
-    options: Options
+    options: RunOptions
     ignored: tuple[str, ...] = ()
     ecosystem: str = ""
 
@@ -146,7 +146,7 @@ class Configurations:
         own = (*self.for_folder(folder).extend_rules, *self.for_run().extend_rules)
         return folder in (*own, *map(os.path.abspath, self.rule_folders))
 
-    def file_options(self, path: str, options: Options) -> FileOptions:
+    def file_options(self, path: str, options: RunOptions) -> FileOptions:
         """Return the options for a file; ``options`` are those of the command line. Raises ConfigurationError."""
         configuration = self.for_file(path)
         absolute, folder = os.path.abspath(path), configuration.folder

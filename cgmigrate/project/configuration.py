@@ -13,7 +13,7 @@ from cgmigrate.megatron.releases import Release
 from cgmigrate.project.paths import display_path
 
 if TYPE_CHECKING:
-    from cgmigrate.project.options import Options
+    from cgmigrate.project.options import RunOptions
 
 
 OWN_FILE, SHARED_FILE = "cgmigrate.toml", "pyproject.toml"
@@ -50,7 +50,7 @@ class Configuration:
     baseline: str | None = None
 
 
-def merged(options: Options, configuration: Configuration) -> Options:
+def merged(options: RunOptions, configuration: Configuration) -> RunOptions:
     """Return the options of the command line merged with a configuration. Raises ConfigurationError."""
     source, target = options.source or configuration.source, options.target or configuration.target
     if source and target and source > target:

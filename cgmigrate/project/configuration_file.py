@@ -28,7 +28,7 @@ def read(path: str, raw: bytes, folder: str, folders: Sequence[str], required: b
     name, shared = display_path(path), os.path.basename(path) == SHARED_FILE
     table, text = _table(raw, name, shared)
     if table is not None:
-        return _Reader(name, text, folder, shared).read(path, table, folders)
+        return _ConfigurationReader(name, text, folder, shared).read(path, table, folders)
     if required:
         raise ConfigurationError(f"{name}: has no [tool.cgmigrate]")
     return None
@@ -53,7 +53,7 @@ def _table(raw: bytes, name: str, shared: bool) -> tuple[Any, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _ConfigurationReader:
     """Reads a table as a configuration; its errors name file, line and key."""
 
     name: str
@@ -146,7 +146,7 @@ def _suggestion(word: str, known: Iterable[str]) -> str:
 # --- values of keys ---------------------------------------------------------------------------------
 
 
-def _release(reader: _Reader, key: str, value: Any) -> Release:
+def _release(reader: _ConfigurationReader, key: str, value: Any) -> Release:
     from cgmigrate.megatron.versions import ReleaseError, parse_release
 
     try:
@@ -155,45 +155,45 @@ def _release(reader: _Reader, key: str, value: Any) -> Release:
         raise reader.error(key, str(error)) from error
 
 
-def _text(reader: _Reader, key: str, value: Any) -> str:
+def _text(reader: _ConfigurationReader, key: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         hint = f' (write "{value}")' if isinstance(value, float) else ""
         raise reader.error(key, f"a text in quotes is expected, not {value!r}{hint}")
     return value
 
 
-def _texts(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+def _texts(reader: _ConfigurationReader, key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         hint = f" (write [{value!r}])" if isinstance(value, str) else ""
         raise reader.error(key, f"a list of texts is expected, not {value!r}{hint}".replace("'", '"'))
     return tuple(value)
 
 
-def _boolean(reader: _Reader, key: str, value: Any) -> bool:
+def _boolean(reader: _ConfigurationReader, key: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise reader.error(key, f"true or false is expected, not {value!r}")
     return value
 
 
-def _codes(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+def _codes(reader: _ConfigurationReader, key: str, value: Any) -> tuple[str, ...]:
     return tuple(code.upper() for code in _texts(reader, key, value))
 
 
-def _patterns(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+def _patterns(reader: _ConfigurationReader, key: str, value: Any) -> tuple[str, ...]:
     patterns = _texts(reader, key, value)
     for pattern in patterns:
         _check_pattern(reader, key, pattern)
     return patterns
 
 
-def _check_pattern(reader: _Reader, key: str, pattern: str) -> None:
+def _check_pattern(reader: _ConfigurationReader, key: str, pattern: str) -> None:
     try:
         Patterns([pattern])
     except ValueError as error:
         raise reader.error(key, f"{pattern!r} is not a pattern as in .gitignore: {error}") from error
 
 
-def _by_pattern(reader: _Reader, key: str, value: Any) -> Mapping[str, Any]:
+def _by_pattern(reader: _ConfigurationReader, key: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise reader.error(key, f"a table is expected (pattern = …), not {value!r}")
     for pattern in value:
@@ -201,13 +201,13 @@ def _by_pattern(reader: _Reader, key: str, value: Any) -> Mapping[str, Any]:
     return value
 
 
-def _per_file(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _per_file(reader: _ConfigurationReader, key: str, value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(
         (pattern, _codes(reader, pattern, codes)) for pattern, codes in _by_pattern(reader, key, value).items()
     )
 
 
-def _ecosystems(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, str], ...]:
+def _ecosystems(reader: _ConfigurationReader, key: str, value: Any) -> tuple[tuple[str, str], ...]:
     from cgmigrate.megatron.rule_data import rules_folder
 
     known = sorted(path.stem for path in (rules_folder() / "ecosystems").glob("*.yaml"))
@@ -217,7 +217,7 @@ def _ecosystems(reader: _Reader, key: str, value: Any) -> tuple[tuple[str, str],
     return tuple(value.items())
 
 
-def _folders(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+def _folders(reader: _ConfigurationReader, key: str, value: Any) -> tuple[str, ...]:
     folders = tuple(os.path.normpath(os.path.join(reader.folder, name)) for name in _texts(reader, key, value))
     for folder in folders:
         if not os.path.isdir(folder):
@@ -225,13 +225,13 @@ def _folders(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
     return folders
 
 
-def _is_explicit(reader: _Reader, key: str, value: Any) -> bool:
+def _is_explicit(reader: _ConfigurationReader, key: str, value: Any) -> bool:
     if value not in STYLES:
         raise reader.error(key, f"{value!r} is none of {', '.join(STYLES)}")
     return bool(value == "explicit")
 
 
-def _setters(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
+def _setters(reader: _ConfigurationReader, key: str, value: Any) -> tuple[str, ...]:
     names = _texts(reader, key, value)
     for name in names:
         if "." not in name or not all(part.isidentifier() for part in name.split(".")):
@@ -239,13 +239,13 @@ def _setters(reader: _Reader, key: str, value: Any) -> tuple[str, ...]:
     return names
 
 
-def _format(reader: _Reader, key: str, value: Any) -> str:
+def _format(reader: _ConfigurationReader, key: str, value: Any) -> str:
     if _text(reader, key, value) not in FORMATS:
         raise reader.error(key, f"{value!r} is none of {', '.join(FORMATS)}")
     return str(value)
 
 
-def _path(reader: _Reader, key: str, value: Any) -> str:
+def _path(reader: _ConfigurationReader, key: str, value: Any) -> str:
     return os.path.normpath(os.path.join(reader.folder, _text(reader, key, value)))
 
 
@@ -254,7 +254,7 @@ class Key:
     """A key: its field of `Configuration`, empty if it has none, and the function that reads its value."""
 
     name: str
-    read: Callable[[_Reader, str, Any], Any]
+    read: Callable[[_ConfigurationReader, str, Any], Any]
 
 
 STYLES = ("delete", "explicit")

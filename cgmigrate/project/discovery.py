@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.syntax import SYNTAXES, Syntax
-from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, Source, TooLarge
+from cgmigrate.project.inputs import MAX_BYTES, Input, InputError, InputFile, TooLarge
 from cgmigrate.project.listing import ListedFile, Listing
 from cgmigrate.project.paths import why_unreadable
 from cgmigrate.project.seeds import SUPPRESSION_MARK, Seeds, SeedsOf, seeds_of
@@ -121,9 +121,9 @@ class Discovery(Counters):
         if not is_examined(data, seeds) or self._is_untouched(path, syntax, data):
             return None
         self.seed_counts[syntax] += 1
-        return Source(path, syntax, data)
+        return InputFile(path, syntax, data)
 
-    def _unread(self, path: str) -> Source | None:
+    def _unread(self, path: str) -> InputFile | None:
         """Return a file of a kind that is not read, if it may hold settings."""
         source = unread_source(path, self.seeds(path))
         if source is None or self._is_untouched(path, source.syntax, source.data):

@@ -15,7 +15,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class EditSet:
+class ChangeSet:
     """The changes of files that are written together; ``id`` names the set for the user."""
 
     id: str

@@ -11,7 +11,7 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class InputFile:
     """A file that contains a seed word.
 
     ``path`` is relative to the working directory if the file is below it, else as the user wrote it;
@@ -44,4 +44,4 @@ class TooLarge:
     size: int
 
 
-Input = Source | InputError | TooLarge
+Input = InputFile | InputError | TooLarge

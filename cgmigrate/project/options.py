@@ -36,7 +36,7 @@ FORMATS = tuple(format.name for format in ALL_FORMATS)
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class RunOptions:
     """What a user requests of check or fix, apart from how the result is shown."""
 
     source: Release | None = None

@@ -12,7 +12,7 @@ from cgmigrate.project import set_record
 from cgmigrate.project.cache_folder import records
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.journal import Entries
-from cgmigrate.project.revert import Reverted, State, revert, state_of
+from cgmigrate.project.revert import FileState, Reverted, revert, state_of
 from cgmigrate.project.set_record import Recorded, RecordedFile
 from cgmigrate.project.temporary_files import remove_leftovers
 from cgmigrate.project.write_lock import write_lock
@@ -104,8 +104,8 @@ def _finish_or_revert(recorded: Recorded) -> Recovery:
         remove_leftovers(folder)
     number = len(recorded.files)
     states = [_state(file) for file in recorded.files] if recorded.ready else []
-    if State.AFTER in states and not {State.BEFORE, State.PARTIAL, None} & set(states):
-        changed = [file for file, state in zip(recorded.files, states, strict=True) if state is State.CHANGED]
+    if FileState.AFTER in states and not {FileState.BEFORE, FileState.PARTIAL, None} & set(states):
+        changed = [file for file, state in zip(recorded.files, states, strict=True) if state is FileState.CHANGED]
         return Recovery(number, finished=True, reverted=revert(changed))
     reverted = revert(recorded.files) if recorded.ready else Reverted()
     if not reverted.problems:
@@ -113,7 +113,7 @@ def _finish_or_revert(recorded: Recorded) -> Recovery:
     return Recovery(number, reverted=reverted)
 
 
-def _state(file: RecordedFile) -> State | None:
+def _state(file: RecordedFile) -> FileState | None:
     try:
         return state_of(file)[0]
     except OSError:

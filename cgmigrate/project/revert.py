@@ -12,7 +12,7 @@ from cgmigrate.project.temporary_files import remove_leftovers
 from cgmigrate.project.write import WriteError, read_regular, write
 
 
-class State(Enum):
+class FileState(Enum):
     """What a file contains."""
 
     BEFORE = auto()
@@ -59,31 +59,31 @@ def revert(files: Sequence[RecordedFile]) -> Reverted:
 def _revert(file: RecordedFile) -> bool:
     """Revert one file; return False if it has its former content. Raises OSError and _ChangedSinceError."""
     state, content = state_of(file)
-    if state is State.CHANGED:
+    if state is FileState.CHANGED:
         copy = f" (its former content: {file.copy})" if file.copy and os.path.exists(file.copy) else ""
         raise _ChangedSinceError(
             f"{file.path} has changed since a write that was interrupted, and was left alone{copy}"
         )
-    if state is State.BEFORE:
+    if state is FileState.BEFORE:
         return False
     remove_leftovers(os.path.dirname(file.target))
     write(file.target, content, file.before)
     return True
 
 
-def state_of(file: RecordedFile) -> tuple[State, bytes]:
+def state_of(file: RecordedFile) -> tuple[FileState, bytes]:
     """Return what a file contains. Raises OSError."""
     try:
         content = read_regular(file.target)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, WriteError):
-        return State.CHANGED, b""
+        return FileState.CHANGED, b""
     if content == file.before:
-        return State.BEFORE, content
+        return FileState.BEFORE, content
     if content == file.after:
-        return State.AFTER, content
+        return FileState.AFTER, content
     if file.in_place and _is_partial(content, file.before, file.after):
-        return State.PARTIAL, content
-    return State.CHANGED, content
+        return FileState.PARTIAL, content
+    return FileState.CHANGED, content
 
 
 def _is_partial(content: bytes, before: bytes, after: bytes) -> bool:

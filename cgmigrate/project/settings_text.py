@@ -7,11 +7,11 @@ from collections.abc import Iterable
 
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.project.configuration import Configuration, merged
-from cgmigrate.project.options import FORMATS, Options
+from cgmigrate.project.options import FORMATS, RunOptions
 from cgmigrate.project.paths import display_path
 
 
-def settings_text(configuration: Configuration, options: Options) -> str:
+def settings_text(configuration: Configuration, options: RunOptions) -> str:
     """Return the settings in effect for a folder as TOML that its configuration file could contain."""
     settings = merged(options, configuration)
     source, target = settings.source, settings.target

@@ -10,12 +10,12 @@ import os
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
-from cgmigrate.project.edit_sets import EditSet, FileChange
+from cgmigrate.project.edit_sets import ChangeSet, FileChange
 from cgmigrate.project.journal import Entries, Journal
 from cgmigrate.project.revert import revert
 from cgmigrate.project.set_record import RecordedFile, SetRecord
 from cgmigrate.project.temporary_files import removed_if_interrupted
-from cgmigrate.project.write import Replacement, WriteError, sync_folder
+from cgmigrate.project.write import FileReplacement, WriteError, sync_folder
 from cgmigrate.project.write_lock import write_lock
 
 _NAMES = 20
@@ -28,7 +28,7 @@ class SetError(WriteError):
     """No file of a set was written, since one could not be; the message names them."""
 
 
-def write_set(edit_set: EditSet, journal: Journal | None = None) -> None:
+def write_set(edit_set: ChangeSet, journal: Journal | None = None) -> None:
     """Write all files of a set, or none; each as `write.write` does. ``journal`` records what they were before.
 
     Raises:
@@ -57,14 +57,14 @@ def together(paths: Sequence[str]) -> str:
     return f"these files are written together: {names}"
 
 
-def _replacements(changes: Sequence[FileChange]) -> list[Replacement]:
+def _replacements(changes: Sequence[FileChange]) -> list[FileReplacement]:
     """Compare all files; return the new content of each that changes. Raises WriteError.
 
     A file with several paths (links, hard links) is written once.
     """
-    of_file: dict[tuple[int, int], Replacement] = {}
+    of_file: dict[tuple[int, int], FileReplacement] = {}
     for change in changes:
-        new = Replacement(change.path, change.before, change.after)
+        new = FileReplacement(change.path, change.before, change.after)
         same = of_file.setdefault((new.status.st_dev, new.status.st_ino), new)
         if same.after != new.after:
             raise WriteError(f"{same.path} and {new.path} are the same file and would get different contents")
@@ -75,7 +75,7 @@ def _replacements(changes: Sequence[FileChange]) -> list[Replacement]:
 class _Transaction:
     """One set that is being written."""
 
-    def __init__(self, name: str, replacements: list[Replacement], journal: Journal | None) -> None:
+    def __init__(self, name: str, replacements: list[FileReplacement], journal: Journal | None) -> None:
         self._replacements = replacements
         changes = [FileChange(new.path, new.before, new.after) for new in replacements]
         self._entries = journal.record(name, changes) if journal is not None else Entries()
@@ -147,7 +147,7 @@ class _Transaction:
         return [self._recorded(new, copy) for new, copy in zip(self._replacements, copies, strict=True)]
 
     @staticmethod
-    def _recorded(new: Replacement, copy: str = "") -> RecordedFile:
+    def _recorded(new: FileReplacement, copy: str = "") -> RecordedFile:
         return RecordedFile(os.path.abspath(new.path), new.target, new.before, new.after, copy, new.in_place)
 
 

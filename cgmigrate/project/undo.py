@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cgmigrate.project.edit_sets import EditSet, FileChange
+from cgmigrate.project.edit_sets import ChangeSet, FileChange
 from cgmigrate.project.journal import COMPLETE, ENTRIES, digest, journals_folder, keep_lines, lines_of, runs_in, time_of
 from cgmigrate.project.temporary_files import remove_leftovers
 from cgmigrate.project.transaction import SetError, together, write_set
@@ -164,7 +164,7 @@ def _restore(run: Path, members: Sequence[_Entry]) -> list[str]:
         if len(members) != members[0].files:
             raise _NotRestoredError("its entries in the journal are damaged", later=False)
         changes = [change for entry in members if (change := _change(run, entry)) is not None]
-        write_set(EditSet("", tuple(changes)))
+        write_set(ChangeSet("", tuple(changes)))
     except SetError as error:
         # It names the files.
         raise _NotRestoredError(str(error), later=True) from error

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 
 from cgmigrate.documents.syntax import Syntax
-from cgmigrate.project.inputs import Source
+from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.seeds import Seeds, seeds_of
 from cgmigrate.text.files import READ
 
@@ -37,13 +37,13 @@ def may_hold_settings(path: str) -> bool:
     return suffix not in _NOT_TEXT and suffix not in _QUOTING and not (not suffix and stem in _PROSE)
 
 
-def unread_source(path: str, seeds: Seeds) -> Source | None:
+def unread_source(path: str, seeds: Seeds) -> InputFile | None:
     """Return a file of text with a seed word, of any size; None for others, and for reports of cgmigrate."""
     data = _with_seed_word(path, seeds)
     if not data or b"\0" in data or _REPORT.search(data):
         return None
     # Whatever the encoding is: names of settings are ASCII.
-    return Source(path, Syntax.TEXT, data.decode("utf-8", "replace").encode())
+    return InputFile(path, Syntax.TEXT, data.decode("utf-8", "replace").encode())
 
 
 def names_setting(path: str, names: Callable[[str], Collection[str]]) -> bool:

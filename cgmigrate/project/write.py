@@ -40,7 +40,7 @@ def write(path: str, before: bytes, after: bytes) -> None:
         ReadOnlyError: the file has no write permission.
         WriteError: it could not be written. The file is as it was; else the message says where the copy is.
     """
-    replacement = Replacement(path, before, after)
+    replacement = FileReplacement(path, before, after)
     if before == after:
         return
     with removed_if_interrupted(), closing(replacement):
@@ -49,7 +49,7 @@ def write(path: str, before: bytes, after: bytes) -> None:
     sync_folder(os.path.dirname(replacement.target))
 
 
-class Replacement:
+class FileReplacement:
     """The new content of one file: compared when it is created, then prepared, then applied; see `write`."""
 
     def __init__(self, path: str, before: bytes, after: bytes) -> None:
@@ -242,7 +242,7 @@ def sync_folder(folder: str) -> None:
 
 
 @contextmanager
-def _copied(new: Replacement, copy: str) -> Iterator[str]:
+def _copied(new: FileReplacement, copy: str) -> Iterator[str]:
     """Provide a file with the former content: ``copy``, or else a new one, which stays only if it is needed."""
     if copy:
         yield copy
@@ -262,7 +262,7 @@ class _DamagedError(WriteError):
     """Writing and restoring failed; the copy is kept."""
 
 
-def _overwrite(new: Replacement, descriptor: int, copy: str) -> None:
+def _overwrite(new: FileReplacement, descriptor: int, copy: str) -> None:
     """Write a file through its descriptor; restore it if that fails."""
     try:
         _write_whole(descriptor, new.after)

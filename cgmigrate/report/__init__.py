@@ -19,7 +19,7 @@ from cgmigrate.lint.severity import Severity
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Diagnostic, RelatedPlace
+    from cgmigrate.lint.diagnostics import LintDiagnostic, RelatedPlace
     from cgmigrate.lint.explanations import Explanation
     from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.rules import Rule
@@ -38,7 +38,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Replacement:
+class TextReplacement:
     """Replace the text from ``start`` to ``end`` (exclusive) by ``text``."""
 
     start: Place
@@ -86,13 +86,13 @@ class Reported:
     asks for that.
     """
 
-    diagnostic: Diagnostic
+    diagnostic: LintDiagnostic
     path: str
     in_repository: str | None
     text: str
     start: Place
     end: Place
-    replacements: tuple[Replacement, ...] = ()
+    replacements: tuple[TextReplacement, ...] = ()
     releases: tuple[str, str] | None = None
     """From and to; None where a file could not be read."""
     rules: tuple[RuleName, ...] = ()
@@ -132,7 +132,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RunReport:
     """The results of a run. ``files`` is the number of files searched; ``rules`` has the rules of the diagnostics."""
 
     files: int
@@ -203,7 +203,7 @@ class Naming:
 
 
 def reported(
-    checked: FileResult, chosen: Sequence[Diagnostic], naming: Naming, written: bool = False
+    checked: FileResult, chosen: Sequence[LintDiagnostic], naming: Naming, written: bool = False
 ) -> tuple[Reported, ...]:
     """Return some of the diagnostics of a file, as a report has them.
 
@@ -282,7 +282,7 @@ def _with_edits_once(diagnostics: Sequence[Reported]) -> Iterator[Reported]:
         yield one if same_place else replace(one, edits=(), fixed_with=owner.start)
 
 
-def alone(path: str, text: str, diagnostic: Diagnostic, rule: RuleName) -> Reported:
+def alone(path: str, text: str, diagnostic: LintDiagnostic, rule: RuleName) -> Reported:
     """One diagnostic of a text, as it is shown beside a question."""
     return Reported(diagnostic, readable(path), None, text, *_places(text, diagnostic.span, ()), rules=(rule,))
 
@@ -292,13 +292,13 @@ class _Replacements:
 
     def __init__(self, text: str, path: str) -> None:
         self._text, self._path = text, path
-        self._of_edits: dict[int, tuple[Replacement, ...]] = {}
+        self._of_edits: dict[int, tuple[TextReplacement, ...]] = {}
 
-    def of(self, diagnostic: Diagnostic) -> tuple[Replacement, ...]:
+    def of(self, diagnostic: LintDiagnostic) -> tuple[TextReplacement, ...]:
         edits = diagnostic.fix.edits_in(self._path) if diagnostic.fix else ()
         if id(edits) not in self._of_edits:
             self._of_edits[id(edits)] = tuple(
-                Replacement(place(self._text, edit.start), place(self._text, edit.end), edit.text) for edit in edits
+                TextReplacement(place(self._text, edit.start), place(self._text, edit.end), edit.text) for edit in edits
             )
         return self._of_edits[id(edits)]
 

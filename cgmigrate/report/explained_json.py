@@ -14,7 +14,7 @@ from cgmigrate.text.escaping import in_json
 
 if TYPE_CHECKING:
     from cgmigrate.lint.explained_files import ExplainedFile
-    from cgmigrate.lint.objects import ExplainedObject, Line, Origin, SetOfObject
+    from cgmigrate.lint.objects import ExplainedObject, FileLine, SetOfObject, SettingOrigin
     from cgmigrate.lint.rules import Rule
     from cgmigrate.megatron.catalogue import Setting
     from cgmigrate.megatron.tables import Tables
@@ -144,9 +144,9 @@ def _edit_set(edit_set: SetOfObject) -> dict[str, Any]:
     }
 
 
-def _origin(origin: Origin) -> dict[str, Any]:
+def _origin(origin: SettingOrigin) -> dict[str, Any]:
     return {**_line(origin.line), "text": origin.text, "how": origin.how}
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: FileLine) -> dict[str, Any]:
     return {"path": readable(line.path), "line": line.number}

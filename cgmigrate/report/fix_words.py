@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.report.overview import together_with
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.report import Reported
 
 
@@ -23,7 +23,7 @@ def fix_words(reported: Reported) -> tuple[tuple[str, str], ...]:
     return tuple(words)
 
 
-def whole_fixes(diagnostics: Iterable[Diagnostic]) -> dict[str, str]:
+def whole_fixes(diagnostics: Iterable[LintDiagnostic]) -> dict[str, str]:
     """Return all that each fix does in a file, by its id; each diagnostic of the file has a part of its fix."""
     parts: dict[str, dict[str, None]] = {}
     for one in sorted(diagnostics, key=lambda one: one.span.start):

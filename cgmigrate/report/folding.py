@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import Diagnostic
+    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.report import Reported
 
 
-def places_of(diagnostics: Iterable[Diagnostic]) -> int:
+def places_of(diagnostics: Iterable[LintDiagnostic]) -> int:
     """Return the number of diagnostics of a file, where those with the same fix of one setting count once."""
     return len({_place(diagnostic) for diagnostic in diagnostics})
 
@@ -24,7 +24,7 @@ def folded(diagnostics: Sequence[Reported]) -> list[Reported]:
     return [_as_one(group) for group in groups.values()]
 
 
-def _place(diagnostic: Diagnostic) -> object:
+def _place(diagnostic: LintDiagnostic) -> object:
     if not diagnostic.fix_text:
         # Diagnostics without a fix are never merged: each needs a change of its own.
         return diagnostic

@@ -7,7 +7,7 @@ ten annotations of each level in a step, so the first line says how many there a
 from __future__ import annotations
 
 from cgmigrate.lint.severity import Severity
-from cgmigrate.report import Report, Reported
+from cgmigrate.report import Reported, RunReport
 from cgmigrate.report.concise import MARK, headline
 from cgmigrate.report.fix_words import fix_words
 from cgmigrate.report.overview import fixes
@@ -19,7 +19,7 @@ SHOWN = 10
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
-def render(report: Report) -> str:
+def render(report: RunReport) -> str:
     """Return the summary and a command for each diagnostic; empty without diagnostics."""
     if not report.diagnostics:
         return ""

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from cgmigrate.lint.severity import Severity
-from cgmigrate.report import Report, Reported
+from cgmigrate.report import Reported, RunReport
 from cgmigrate.report.fix_words import fix_words
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_json
@@ -17,7 +17,7 @@ from cgmigrate.text.escaping import in_json
 _SEVERITY = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}
 
 
-def render(report: Report) -> str:
+def render(report: RunReport) -> str:
     """Return the array, indented."""
     issues = [_issue(reported) for reported in report.diagnostics]
     return in_json(json.dumps(issues, indent=2, ensure_ascii=False)) + "\n"

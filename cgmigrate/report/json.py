@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cgmigrate import __version__
 from cgmigrate.lint.severity import Severity
-from cgmigrate.report import Place, Related, Report, Reported, readable
+from cgmigrate.report import Place, Related, Reported, RunReport, readable
 from cgmigrate.text.escaping import in_json
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 VERSION = 2
 
 
-def render(report: Report) -> str:
+def render(report: RunReport) -> str:
     """Return the document, indented."""
     releases = dict.fromkeys(reported.releases for reported in report.diagnostics if reported.releases)
     document = {
@@ -43,7 +43,7 @@ def render(report: Report) -> str:
     return in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
-def as_data(reported: Reported, report: Report) -> dict[str, Any]:
+def as_data(reported: Reported, report: RunReport) -> dict[str, Any]:
     """Return a diagnostic as plain data; ``fix`` is null if there is no fix."""
     diagnostic = reported.diagnostic
     source, target = reported.releases or (None, None)

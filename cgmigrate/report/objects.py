@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cgmigrate.lint.diagnostics import Diagnostic
-from cgmigrate.lint.objects import CapturesOf, ExplainedObject, Line, Origin, SetOfObject, SettingInEffect
+from cgmigrate.lint.diagnostics import LintDiagnostic
+from cgmigrate.lint.objects import CapturesOf, ExplainedObject, FileLine, SetOfObject, SettingInEffect, SettingOrigin
 from cgmigrate.report import readable
 from cgmigrate.text.columns import width
 from cgmigrate.text.plurals import counted
@@ -64,11 +64,11 @@ def _settings(settings: Sequence[SettingInEffect]) -> Iterator[str]:
         yield from (f"  overrides {other.text}  {_origin(other)}" for other in one.overrides)
 
 
-def _origin(origin: Origin) -> str:
+def _origin(origin: SettingOrigin) -> str:
     return f"{_place(origin.line)}{f' ({origin.how})' if origin.how else ''}"
 
 
-def _place(line: Line) -> str:
+def _place(line: FileLine) -> str:
     return f"{readable(line.path)}:{line.number}"
 
 
@@ -102,7 +102,7 @@ def _members(edit_set: SetOfObject) -> Iterator[str]:
     yield from (f"{label}: {text}" for label, text in zip(("withheld", "help"), edit_set.withheld, strict=False))
 
 
-def _diagnostics(diagnostics: Sequence[tuple[int, Diagnostic]]) -> Iterator[str]:
+def _diagnostics(diagnostics: Sequence[tuple[int, LintDiagnostic]]) -> Iterator[str]:
     for line, one in diagnostics:
         yield f"{one.rule} on line {line}: {_in_one_line(one.message)}"
         yield from (f"  {label}: {_in_one_line(text)}" for label, text in one.remarks)

@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from cgmigrate.lint.severity import Severity
-from cgmigrate.report import Place, Related, Replacement, Report, Reported
+from cgmigrate.report import Place, Related, Reported, RunReport, TextReplacement
 from cgmigrate.report.fix_words import capital, fix_words
 from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_json
@@ -19,7 +19,7 @@ from cgmigrate.text.escaping import in_json
 _SEVERITY = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NOTE: "INFO"}
 
 
-def render(report: Report) -> str:
+def render(report: RunReport) -> str:
     """Return the document, indented."""
     suggested: set[tuple[str, str]] = set()
     document = {
@@ -63,14 +63,14 @@ def _related(one: Related) -> dict[str, Any]:
     }
 
 
-def _as_one(text: str, replacements: tuple[Replacement, ...]) -> Replacement:
+def _as_one(text: str, replacements: tuple[TextReplacement, ...]) -> TextReplacement:
     """Return several replacements as one from the start of the first to the end of the last."""
     ordered = sorted(replacements, key=lambda one: (one.start.line, one.start.column))
     pieces, at = [], _offset(text, ordered[0].start)
     for one in ordered:
         pieces += [text[at : _offset(text, one.start)], one.text]
         at = _offset(text, one.end)
-    return Replacement(ordered[0].start, ordered[-1].end, "".join(pieces))
+    return TextReplacement(ordered[0].start, ordered[-1].end, "".join(pieces))
 
 
 def _range(text: str, start: Place, end: Place) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from cgmigrate import __version__
 from cgmigrate.lint.severity import Severity
-from cgmigrate.report import Place, Related, Report, Reported
+from cgmigrate.report import Place, Related, Reported, RunReport
 from cgmigrate.report.explain import rule_markdown, rule_text
 from cgmigrate.report.fix_words import capital, fix_words
 from cgmigrate.report.rule_pages import home, public_page_of
@@ -31,7 +31,7 @@ _ROOT = "%SRCROOT%"
 _SEMANTIC = re.compile(r"\d+\.\d+\.\d+")
 
 
-def render(report: Report) -> str:
+def render(report: RunReport) -> str:
     """Return the document, with a single run."""
     codes = sorted({reported.diagnostic.rule for reported in report.diagnostics})
     driver: dict[str, Any] = {"name": "cgmigrate", "version": __version__}
@@ -69,7 +69,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _invocation(report: Report) -> dict[str, Any]:
+def _invocation(report: RunReport) -> dict[str, Any]:
     invocation: dict[str, Any] = {"executionSuccessful": not report.failed}
     if report.input_errors:
         invocation["toolExecutionNotifications"] = [_notification(input_error) for input_error in report.input_errors]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cgmigrate.report import Report
+from cgmigrate.report import RunReport
 
 
-def render(report: Report) -> str:
+def render(report: RunReport) -> str:
     """Return a line for each rule: count, code, [*] if `cgmigrate fix` fixes some, name."""
     counts = Counter(reported.diagnostic.rule for reported in report.diagnostics)
     fixable = {reported.diagnostic.rule for reported in report.diagnostics if reported.applied}

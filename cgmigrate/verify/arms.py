@@ -179,7 +179,7 @@ _KEYS = {"failure": "telling"}
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ArmResult:
     """What became of an arm.
 
     ``failure`` is the one line of its log that says why it did not end well; ``effective`` the CUDA-graph fields of
@@ -202,7 +202,7 @@ class Result:
         return {"format": FORMAT, **{_KEYS.get(name, name): value for name, value in values.items()}}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Result:
+    def from_json(cls, data: Mapping[str, Any]) -> ArmResult:
         """The inverse of ``as_json``. Raises ValueError for another version of the form."""
         if data.get("format") != FORMAT:
             raise ValueError(f"a result of format {data.get('format')!r}; this version reads {FORMAT}")
@@ -214,13 +214,13 @@ class Result:
         return cls(**values)
 
 
-def result_of_ranks(arm: Arm, files: Sequence[Mapping[str, Any]]) -> Result:
+def result_of_ranks(arm: Arm, files: Sequence[Mapping[str, Any]]) -> ArmResult:
     """One result of what an arm's processes wrote (see ``probe``); the first that did not end well speaks for all."""
     bad = [rank for rank in files if rank["outcome"] != DONE]
     # A rank that waits for a dead one ends with an error of its own, which says less.
     first = min(bad, key=lambda rank: "NCCL" in rank["failure"] or "onnection" in rank["failure"], default=None)
     shown = files[0] if files else {}
-    return Result(
+    return ArmResult(
         arm,
         first["outcome"] if first else DONE,
         first["failure"] if first else "",

@@ -48,9 +48,9 @@ from cgmigrate.verify.arms import (
     LEGACY_TARGET,
     MIGRATED,
     TRAINING,
+    ArmResult,
     Graph,
     Rank,
-    Result,
 )
 from cgmigrate.verify.metrics import all_graphs, census_lines, eager_calls, first_difference, label
 
@@ -65,7 +65,7 @@ SLACK = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ArmComparison:
     """The verdict on one configuration under one workload.
 
     ``roles`` maps each role (``arms.ROLES``) that was run to the key of its arm; ``diff`` is what the migration changes
@@ -89,7 +89,7 @@ def exit_status(verdicts: Sequence[str]) -> int:
     return 1 if 1 in statuses else 2 if 2 in statuses else 0
 
 
-def judge(roles: Mapping[str, Result]) -> tuple[str, str, tuple[str, ...]]:
+def judge(roles: Mapping[str, ArmResult]) -> tuple[str, str, tuple[str, ...]]:
     """The verdict on the migrated arm, its reason, and what else a reader should know. ``roles`` maps role → result."""
     migrated = roles[MIGRATED]
     verdict, reason = _verdict_of_failure(roles) if migrated.outcome != DONE else _verdict(roles)
@@ -107,7 +107,7 @@ def with_changes(verdict: str, reason: str, changes: Sequence[str]) -> tuple[str
     return (DIFFERENT, f"{also}; the settings alone: {verdict}, {reason}") if same else (verdict, f"{reason}; {also}")
 
 
-def _verdict(roles: Mapping[str, Result]) -> tuple[str, str]:
+def _verdict(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
     """The verdict where the migrated arm ran."""
     migrated, source, target = roles[MIGRATED], _done(roles.get(LEGACY_SOURCE)), _done(roles.get(LEGACY_TARGET))
     if source is not None and (apart := graphs_apart(source, migrated)):
@@ -122,12 +122,12 @@ def _verdict(roles: Mapping[str, Result]) -> tuple[str, str]:
     return _verdict_on_equal_arms(roles, source)
 
 
-def _done(result: Result | None) -> Result | None:
+def _done(result: ArmResult | None) -> ArmResult | None:
     return result if result is not None and result.outcome == DONE else None
 
 
 def _verdict_on_other_graphs(
-    roles: Mapping[str, Result], source: Result | None, target: Result, apart: str
+    roles: Mapping[str, ArmResult], source: ArmResult | None, target: ArmResult, apart: str
 ) -> tuple[str, str]:
     """The verdict where the target captures other graphs for the old text than for the migrated one."""
     migrated = roles[MIGRATED]
@@ -142,7 +142,7 @@ def _verdict_on_other_graphs(
     return EQUIVALENT_BUT, _own_migration(target, migrated, source)
 
 
-def _verdict_on_other_numbers(roles: Mapping[str, Result], target: Result, apart: str) -> tuple[str, str]:
+def _verdict_on_other_numbers(roles: Mapping[str, ArmResult], target: ArmResult, apart: str) -> tuple[str, str]:
     """The verdict where both texts capture the same graphs on the target and compute other numbers."""
     migrated = roles[MIGRATED]
     release, noise, repeats = migrated.arm.release, _noise(roles), _repeats(roles, target, migrated)
@@ -157,7 +157,7 @@ def _verdict_on_other_numbers(roles: Mapping[str, Result], target: Result, apart
     )
 
 
-def _verdict_on_equal_arms(roles: Mapping[str, Result], source: Result | None) -> tuple[str, str]:
+def _verdict_on_equal_arms(roles: Mapping[str, ArmResult], source: ArmResult | None) -> tuple[str, str]:
     """The verdict where both texts capture and compute the same on the target."""
     release = roles[MIGRATED].arm.release
     if source is None:
@@ -167,7 +167,7 @@ def _verdict_on_equal_arms(roles: Mapping[str, Result], source: Result | None) -
     return EQUIVALENT, f"the same graphs, and on {release} the same numbers to the last bit"
 
 
-def _shows_nothing(migrated: Result) -> str:
+def _shows_nothing(migrated: ArmResult) -> str:
     """Why an arm that agrees with the others proves nothing; empty when it does."""
     last = [float.fromhex(rank.losses[-1]) for rank in migrated.ranks if rank.losses]
     if not all(map(math.isfinite, last)):
@@ -182,7 +182,7 @@ def _shows_nothing(migrated: Result) -> str:
     return f"the settings request {requested}, but no graph was {happened} in {migrated.arm.steps} steps"
 
 
-def _own_migration(target: Result, migrated: Result, source: Result) -> str:
+def _own_migration(target: ArmResult, migrated: ArmResult, source: ArmResult) -> str:
     """Where the target reads the old text otherwise than its own release did, which the migrated text repeats."""
     own, release = f"megatron-core {target.arm.release}'s own migration of the old text", source.arm.release
     if all_graphs(target) and not all_graphs(migrated):
@@ -191,7 +191,7 @@ def _own_migration(target: Result, migrated: Result, source: Result) -> str:
     return f"{own} differs ({graphs_apart(target, migrated)}); the migrated text captures what {release} did"
 
 
-def _verdict_without_target(roles: Mapping[str, Result], ran_source: bool) -> tuple[str, str]:
+def _verdict_without_target(roles: Mapping[str, ArmResult], ran_source: bool) -> tuple[str, str]:
     target, migrated = roles.get(LEGACY_TARGET), roles[MIGRATED]
     failure = f"{target.outcome}: {target.failure}" if target is not None else "not run"
     if ran_source:
@@ -199,7 +199,7 @@ def _verdict_without_target(roles: Mapping[str, Result], ran_source: bool) -> tu
     return INCONCLUSIVE, f"the old text ran on no release ({failure}){_why_no_source(roles.get(LEGACY_SOURCE))}"
 
 
-def _verdict_of_failure(roles: Mapping[str, Result]) -> tuple[str, str]:
+def _verdict_of_failure(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
     migrated = roles[MIGRATED]
     failure = f"the migrated text {migrated.outcome} on {migrated.arm.release}: {migrated.failure}"
     ran = [roles[role] for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles and roles[role].outcome == DONE]
@@ -217,7 +217,7 @@ def _verdict_of_failure(roles: Mapping[str, Result]) -> tuple[str, str]:
     return DIFFERENT, f"{failure}; the old text ran on {' and '.join(result.arm.release for result in ran)}"
 
 
-def _why_no_source(source: Result | None) -> str:
+def _why_no_source(source: ArmResult | None) -> str:
     if source is None:
         return "; the old text's own release is not available (`--mcore VERSION` fetches it)"
     return f"; on {source.arm.release} the old text {source.outcome}: {source.failure}"
@@ -226,7 +226,7 @@ def _why_no_source(source: Result | None) -> str:
 # --- what is captured ------------------------------------------------------------------------------------
 
 
-def capture_in(result: Result) -> Capture | None:
+def capture_in(result: ArmResult) -> Capture | None:
     """What the validated configuration of an arm asks to capture, by the rules of its release; None when unknown."""
     if not result.effective:
         return None
@@ -247,7 +247,7 @@ def validated(fields: Mapping[str, Any], release: Release) -> ResolvedConfigurat
     return replace(state, modules=tuple(fields.get(MODULES) or ()), inference=fields.get(INFERENCE))
 
 
-def graphs_apart(left: Result, right: Result, sizes: bool = True) -> str:
+def graphs_apart(left: ArmResult, right: ArmResult, sizes: bool = True) -> str:
     """What differs in what two arms capture, in words; empty when nothing does.
 
     Kernel nodes are compared on one release only, and with ``sizes``: another release runs other kernels for the same
@@ -304,7 +304,7 @@ def _calls(rank: Rank) -> str:
 # --- what is computed -------------------------------------------------------------------------------------
 
 
-def numbers_apart(left: Result, right: Result) -> str:
+def numbers_apart(left: ArmResult, right: ArmResult) -> str:
     """The first thing that two arms computed differently, in words; empty when all is equal to the last bit."""
     for ours, theirs in zip(left.ranks, right.ranks, strict=False):
         where = f" (rank {ours.rank})" if len(left.ranks) > 1 else ""
@@ -345,7 +345,7 @@ def _value(item: object) -> str:
     return f"{float.fromhex(text):.7g}" if "0x" in text else text[:12]
 
 
-def distance(left: Result, right: Result) -> float:
+def distance(left: ArmResult, right: ArmResult) -> float:
     """The largest relative difference of a loss or gradient norm of two arms.
 
     Infinite where tokens differ, and where one of two values that differ is no finite number.
@@ -366,7 +366,7 @@ def distance(left: Result, right: Result) -> float:
     return worst
 
 
-def _noise(roles: Mapping[str, Result]) -> float | None:
+def _noise(roles: Mapping[str, ArmResult]) -> float | None:
     """How far two eager runs of one release are apart; None when that was not measured."""
     first, second = roles.get(EAGER), roles.get(EAGER_AGAIN)
     if first is None or second is None or first.outcome != DONE or second.outcome != DONE:
@@ -374,30 +374,30 @@ def _noise(roles: Mapping[str, Result]) -> float | None:
     return distance(first, second)
 
 
-def _eager_apart(roles: Mapping[str, Result]) -> str:
+def _eager_apart(roles: Mapping[str, ArmResult]) -> str:
     """What two eager runs of one release compute differently, in words; empty when nothing."""
     return numbers_apart(roles[EAGER], roles[EAGER_AGAIN])
 
 
-def _repeats(roles: Mapping[str, Result], target: Result, migrated: Result) -> bool:
+def _repeats(roles: Mapping[str, ArmResult], target: ArmResult, migrated: ArmResult) -> bool:
     """Whether two arms differ in something that carries no rounding of its own and that eager runs repeat."""
     noisy = _quantities_apart(roles[EAGER], roles[EAGER_AGAIN]) if _noise(roles) is not None else frozenset()
     return bool((_quantities_apart(target, migrated) - noisy) & {PARAMETERS, RNG, TOKENS})
 
 
-def _quantities_apart(left: Result, right: Result) -> frozenset[str]:
+def _quantities_apart(left: ArmResult, right: ArmResult) -> frozenset[str]:
     pairs = zip(left.ranks, right.ranks, strict=False)
     return frozenset(what for pair in pairs for what, mine, other in _measured(*pair) if mine != other)
 
 
-def _departs_from_eager(result: Result | None, eager: Result | None) -> str:
+def _departs_from_eager(result: ArmResult | None, eager: ArmResult | None) -> str:
     if result is None or eager is None or result.outcome != DONE or eager.outcome != DONE:
         return ""
     apart = numbers_apart(eager, result)
     return f"it departs from eager on {eager.arm.release}: {apart}" if apart else ""
 
 
-def _releases_apart(roles: Mapping[str, Result]) -> str:
+def _releases_apart(roles: Mapping[str, ArmResult]) -> str:
     """A difference of numbers between the releases that the migration makes visible, with its side; empty when none."""
     source, migrated = roles.get(LEGACY_SOURCE), roles[MIGRATED]
     if source is None or source.outcome != DONE or source.arm.release == migrated.arm.release:
@@ -419,12 +419,12 @@ def _releases_apart(roles: Mapping[str, Result]) -> str:
     return f"numbers change with the release, not with the migration: {apart}{_by(source, migrated)}{placed}"
 
 
-def _by(left: Result, right: Result) -> str:
+def _by(left: ArmResult, right: ArmResult) -> str:
     most = distance(left, right)
     return f", losses and gradient norms by at most {most:.1e}" if 0 < most < math.inf else ""
 
 
-def without_rng(result: Result) -> Result:
+def without_rng(result: ArmResult) -> ArmResult:
     """The result without the states of the random number generators, which each release draws from in its own way."""
     return replace(result, ranks=tuple(replace(rank, rng="") for rank in result.ranks))
 
@@ -432,7 +432,7 @@ def without_rng(result: Result) -> Result:
 # --- what else to know ----------------------------------------------------------------------------------------
 
 
-def _notes(roles: Mapping[str, Result]) -> list[str]:
+def _notes(roles: Mapping[str, ArmResult]) -> list[str]:
     notes: list[str] = []
     noise, migrated = _noise(roles), roles[MIGRATED]
     if noise is not None and not (eager_apart := _eager_apart(roles)):
@@ -448,7 +448,7 @@ def _notes(roles: Mapping[str, Result]) -> list[str]:
     return list(dict.fromkeys(notes))
 
 
-def _against_eager(roles: Mapping[str, Result]) -> list[str]:
+def _against_eager(roles: Mapping[str, ArmResult]) -> list[str]:
     """What each arm computes other than eager on its own release, which arms nothing, and what is not compared."""
     notes: list[str] = []
     equal: dict[str, list[str]] = {}
@@ -470,7 +470,7 @@ def _against_eager(roles: Mapping[str, Result]) -> list[str]:
     return notes
 
 
-def _generators_apart(left: Result, right: Result) -> str:
+def _generators_apart(left: ArmResult, right: ArmResult) -> str:
     """The random number generators that end in other states, by name; empty where none does."""
     pairs = zip(left.ranks, right.ranks, strict=False)
     apart = (state for ours, theirs in pairs for state in ours.rng.split() if state not in theirs.rng.split())

@@ -17,9 +17,9 @@ from cgmigrate.verify.arms import (
     LEGACY_TARGET,
     MIGRATED,
     TRAINING,
+    ArmResult,
     Graph,
     Rank,
-    Result,
 )
 
 _ROLE_NAMES = {
@@ -71,7 +71,7 @@ def graphs_captured(rank: Rank) -> int:
     return len(rank.graphs)
 
 
-def all_graphs(result: Result) -> int:
+def all_graphs(result: ArmResult) -> int:
     """How many graphs an arm captured, over all its processes."""
     return sum(map(graphs_captured, result.ranks))
 
@@ -121,7 +121,7 @@ def _settled(graph: Graph) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class GraphGroup:
     """Graphs of one process that differ in their layer only.
 
     ``kernels`` and ``nodes`` are each graph's (-1: not counted), ``replays`` each graph's in the last step, ``total``
@@ -165,14 +165,14 @@ class Group:
         return f"{counted(self.replays, 'replay')} a {unit}"
 
 
-def census_groups(rank: Rank) -> tuple[Group, ...]:
+def census_groups(rank: Rank) -> tuple[GraphGroup, ...]:
     """The graphs of a process, like ones together, in the order in which the first of each was captured."""
     groups: dict[tuple[str, str, tuple[str, ...], int, int, int, int], list[int]] = {}
     for graph in rank.graphs:
         key = (graph.what, graph.direction, graph.modules, graph.kernels, graph.nodes)
         groups.setdefault((*key, _settled(graph), sum(graph.replays)), []).append(graph.layer)
     return tuple(
-        Group(*key, layers=tuple(sorted({layer for layer in layers if layer})), count=len(layers))
+        GraphGroup(*key, layers=tuple(sorted({layer for layer in layers if layer})), count=len(layers))
         for key, layers in groups.items()
     )
 
@@ -196,50 +196,50 @@ def eager_calls(rank: Rank) -> Mapping[str, int]:
 # --- a result, all processes together ------------------------------------------------------------------------
 
 
-def step_times(result: Result) -> Times | None:
+def step_times(result: ArmResult) -> Times | None:
     """``steady_times`` of the process with the longest median; None where a process has none."""
     times_of_ranks = [steady_times(rank) for rank in result.ranks]
     known = [times for times in times_of_ranks if times is not None]
     return max(known, key=lambda times: times.median) if known and len(known) == len(times_of_ranks) else None
 
 
-def step_seconds(result: Result) -> float | None:
+def step_seconds(result: ArmResult) -> float | None:
     """The median of ``step_times``; None where a process has none."""
     times = step_times(result)
     return None if times is None else times.median
 
 
-def peak_bytes(result: Result) -> int:
+def peak_bytes(result: ArmResult) -> int:
     """The most memory (bytes) that tensors used in any process."""
     return max((rank.peak_bytes for rank in result.ranks), default=0)
 
 
-def reserved_bytes(result: Result) -> int:
+def reserved_bytes(result: ArmResult) -> int:
     """The most memory (bytes) that the allocator reserved in any process, graphs' pools included."""
     return max((rank.reserved_bytes for rank in result.ranks), default=0)
 
 
-def losses(result: Result) -> tuple[float, ...]:
+def losses(result: ArmResult) -> tuple[float, ...]:
     """The losses (nats a token) of the first process that has any: with pipelines that is a late one."""
     return next((_floats(rank.losses) for rank in result.ranks if rank.losses), ())
 
 
-def parameters_digest(result: Result) -> str:
+def parameters_digest(result: ArmResult) -> str:
     """The digest of the parameters after the last step, of all processes together; empty where there is none."""
     return _together([rank.parameters[-1] if rank.parameters else "" for rank in result.ranks])
 
 
-def logits_digest(result: Result) -> str:
+def logits_digest(result: ArmResult) -> str:
     """The digest of all logits, of all processes together; empty where there is none."""
     return _together([rank.logits for rank in result.ranks])
 
 
-def tokens(result: Result) -> tuple[tuple[int, ...], ...]:
+def tokens(result: ArmResult) -> tuple[tuple[int, ...], ...]:
     """The generated tokens of each request, of the first process that has any."""
     return next((rank.tokens for rank in result.ranks if rank.tokens), ())
 
 
-def compared(result: Result) -> Mapping[str, Hashable]:
+def compared(result: ArmResult) -> Mapping[str, Hashable]:
     """What must be equal to the last bit, of all processes, by name; without quantities that no process has."""
     ranks = result.ranks
     if result.arm.workload == TRAINING:

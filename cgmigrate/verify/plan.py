@@ -18,7 +18,7 @@ from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.project.inputs import InputError
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from cgmigrate.project.paths import file_and_line
 from cgmigrate.text.files import read_bytes
 from cgmigrate.verify.arms import (
@@ -68,7 +68,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class VerifySelection:
     """What to verify: paths, releases, and whether unsafe fixes apply.
 
     ``after`` is a file that holds the migrated form, made by whomever, instead of cgmigrate's own.
@@ -86,7 +86,7 @@ class PlanError(Exception):
     """The selection cannot be planned; the message says why."""
 
 
-def cases_of(selection: Selection, input_errors: list[str], notes: list[str] | None = None) -> Iterator[Case]:
+def cases_of(selection: VerifySelection, input_errors: list[str], notes: list[str] | None = None) -> Iterator[Case]:
     """Yield every site in the files that migration changes, or should have changed.
 
     ``input_errors`` takes what cannot be read, ``notes`` what is skipped.
@@ -96,7 +96,7 @@ def cases_of(selection: Selection, input_errors: list[str], notes: list[str] | N
     paths, lines = _split_lines(selection.paths)
     if selection.after:
         _check_after(selection.after, paths)
-    options = Options(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
+    options = RunOptions(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
     run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(selection.exclude)))
     readable = False
     for item in _without_pages(run, paths):
@@ -350,7 +350,7 @@ def _beside(site: Site, text: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedComparison:
     """One comparison to make: a case under one workload, and its arms by role."""
 
     case: Case
@@ -370,7 +370,7 @@ class Scale:
     proxy: Proxy | None = None
 
 
-def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[Planned]:
+def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[PlannedComparison]:
     """The comparisons of a case; ``versions`` maps minor releases to the available versions."""
     proxy = scale.proxy or proxy_of(case.fields, scale.gpus, scale.packing)
     after = scale.proxy or proxy_of(case.migrated_fields, scale.gpus, scale.packing)
@@ -378,7 +378,7 @@ def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[P
     if target is None:
         raise PlanError(not_available(case.target))
     return [
-        Planned(case, workload, _arms(case, workload, (proxy, after), versions, scale))
+        PlannedComparison(case, workload, _arms(case, workload, (proxy, after), versions, scale))
         for workload in scale.workloads or _concerned(case)
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cgmigrate.megatron.types import Capture, Rejected
-from cgmigrate.verify.arms import CRASHED, DONE, EAGER, EAGER_AGAIN, LEGACY_SOURCE, LEGACY_TARGET, REFUSED, Result
+from cgmigrate.verify.arms import CRASHED, DONE, EAGER, EAGER_AGAIN, LEGACY_SOURCE, LEGACY_TARGET, REFUSED, ArmResult
 from cgmigrate.verify.compare import graphs_apart, numbers_apart, without_rng
 from cgmigrate.verify.config_level import ConfigVerdict
 
@@ -17,7 +17,7 @@ NUMBERS, GRAPHS, SUPPORT = "numbers", "graphs", "support"
 """The old text computes other numbers on the target, captures other graphs, or does not run there at all."""
 
 
-def changes_of_runs(roles: Mapping[str, Result]) -> tuple[str, ...]:
+def changes_of_runs(roles: Mapping[str, ArmResult]) -> tuple[str, ...]:
     """What changed between the releases, by the arms that ran; empty where either legacy arm shows nothing."""
     source, target = roles.get(LEGACY_SOURCE), roles.get(LEGACY_TARGET)
     if source is None or target is None or source.outcome != DONE or source.arm.release == target.arm.release:
@@ -32,7 +32,7 @@ def changes_of_runs(roles: Mapping[str, Result]) -> tuple[str, ...]:
     return tuple(changes)
 
 
-def _repeats(roles: Mapping[str, Result]) -> bool:
+def _repeats(roles: Mapping[str, ArmResult]) -> bool:
     """Whether runs repeat to the bit, as far as two eager runs show; else other numbers say nothing of the release."""
     eager, again = roles.get(EAGER), roles.get(EAGER_AGAIN)
     if eager is None or again is None or eager.outcome != DONE or again.outcome != DONE:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from cgmigrate.text.escaping import in_json, in_line
-from cgmigrate.verify.arms import DONE, ROLES, TRAINING, Rank, Result
-from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, Comparison
+from cgmigrate.verify.arms import DONE, ROLES, TRAINING, ArmResult, Rank
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, ArmComparison
 from cgmigrate.verify.config_level import ConfigVerdict
 from cgmigrate.verify.metrics import (
     all_graphs,
@@ -28,7 +28,7 @@ VERSION = 1
 """Version of the JSON report's form."""
 
 
-def text(comparison: Comparison, results: Mapping[str, Result], style: Style) -> str:
+def text(comparison: ArmComparison, results: Mapping[str, ArmResult], style: Style) -> str:
     """One comparison: the verdict and its reason, a line an arm, the census of the migrated arm, the notes."""
     joint = " " if comparison.verdict == EQUIVALENT_BUT else ": "
     verdict = style(comparison.verdict, comparison.verdict)
@@ -40,7 +40,7 @@ def text(comparison: Comparison, results: Mapping[str, Result], style: Style) ->
     return "\n".join(lines) + "\n"
 
 
-def _table(arms: Sequence[tuple[str, Result]], training: bool) -> list[str]:
+def _table(arms: Sequence[tuple[str, ArmResult]], training: bool) -> list[str]:
     head = ("arm", "graphs", "replays", "loss" if training else "tokens", "parameters" if training else "logits")
     rows: list[tuple[str, ...]] = [(*head, "step", "peak")]
     rows += [_row(role, result, training) for role, result in arms]
@@ -55,7 +55,7 @@ def _table(arms: Sequence[tuple[str, Result]], training: bool) -> list[str]:
     return shown
 
 
-def _row(role: str, result: Result, training: bool) -> tuple[str, ...]:
+def _row(role: str, result: ArmResult, training: bool) -> tuple[str, ...]:
     name = label(role, result.arm.release)
     if result.outcome != DONE or not result.ranks:
         return (name, "", "", "", "", "", "")
@@ -76,7 +76,7 @@ def _tokens(rank: Rank) -> str:
     return str(sum(len(ids) for ids in rank.tokens))
 
 
-def _census(arms: Mapping[str, Result]) -> list[str]:
+def _census(arms: Mapping[str, ArmResult]) -> list[str]:
     """What the arms that matter captured; said once where they agree."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for role in ("legacy-source", "legacy-target", "migrated"):
@@ -95,8 +95,8 @@ def config_text(item: ConfigVerdict, style: Style) -> str:
 
 def write_page(
     path: str,
-    comparisons: Sequence[Comparison],
-    results: Mapping[str, Result],
+    comparisons: Sequence[ArmComparison],
+    results: Mapping[str, ArmResult],
     verdicts: Sequence[ConfigVerdict] | None = None,
 ) -> None:
     """Write the HTML report: of runs, or of the level ``config`` if ``verdicts``, those of this level, are given."""
@@ -121,17 +121,17 @@ def summary(verdicts: Sequence[str]) -> str:
     return f"Compared {len(verdicts)}: {shown}." if verdicts else "Nothing to compare."
 
 
-def from_json(text: str) -> tuple[list[Comparison], dict[str, Result]]:
+def from_json(text: str) -> tuple[list[ArmComparison], dict[str, ArmResult]]:
     """The comparisons and results of a report that ``as_json`` wrote. Raises ValueError for another form."""
     document = json.loads(text)
     if document.get("format") != VERSION:
         raise ValueError(f"a report of format {document.get('format')!r}; this version reads {VERSION}")
-    comparisons = [Comparison(**{**item, "notes": tuple(item["notes"])}) for item in document["comparisons"]]
-    return comparisons, {key: Result.from_json(result) for key, result in document["arms"].items()}
+    comparisons = [ArmComparison(**{**item, "notes": tuple(item["notes"])}) for item in document["comparisons"]]
+    return comparisons, {key: ArmResult.from_json(result) for key, result in document["arms"].items()}
 
 
 def as_json(
-    comparisons: Sequence[Comparison], results: Mapping[str, Result], verdicts: Sequence[Mapping[str, Any]]
+    comparisons: Sequence[ArmComparison], results: Mapping[str, ArmResult], verdicts: Sequence[Mapping[str, Any]]
 ) -> str:
     """The whole report as JSON: comparisons of runs, results of arms by key, verdicts of the config level."""
     document = {

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.verify.arms import CRASHED, DONE, MISSING, TIMED_OUT, TRAINING, Arm, Result, result_of_ranks
+from cgmigrate.verify.arms import CRASHED, DONE, MISSING, TIMED_OUT, TRAINING, Arm, ArmResult, result_of_ranks
 from cgmigrate.verify.mcore import Home, environment, with_advice
 
 TIMEOUT = 300.0
@@ -63,12 +63,12 @@ class Runner:
     timeout: float = TIMEOUT
     jobs: int = 1
     read_only: bool = False
-    results: dict[str, Result] = field(default_factory=dict)
+    results: dict[str, ArmResult] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
     _stopped: bool = False
 
-    def run(self, arms: Iterable[Arm]) -> dict[str, Result]:
+    def run(self, arms: Iterable[Arm]) -> dict[str, ArmResult]:
         """Run the arms that have not run; return all results by the arm's key."""
         ordered = in_order(arm for arm in arms if arm.key not in self.results)
         first = {arm.key for arm in _firsts(ordered)}
@@ -100,17 +100,17 @@ class Runner:
                 self.progress(f"{describe(arm)}: {result.outcome} in {result.seconds:.0f} s{why}")
         self.results[arm.key] = result
 
-    def _one(self, arm: Arm) -> Result:
+    def _one(self, arm: Arm) -> ArmResult:
         home = self.homes.get(arm.release)
         if home is None:
-            return Result(arm, MISSING, f"megatron-core {arm.release} is not available")
+            return ArmResult(arm, MISSING, f"megatron-core {arm.release} is not available")
         place = self.prepare(arm)
         command, variables = self.command(arm, home), self.environment(home)
         start = time.monotonic()
         status = _run_logged(command, variables, place, self.timeout, self._running)
         if self._stopped:
             # This process killed it, which says nothing about the arm.
-            return Result(arm, MISSING, "interrupted")
+            return ArmResult(arm, MISSING, "interrupted")
         seconds = time.monotonic() - start
         result = self._result_of_files(
             arm, f"no end after {self.timeout:.0f} s" if status is None else f"ended with {status}"
@@ -122,7 +122,7 @@ class Runner:
         (place / RESULT).write_text(json.dumps(result.as_json()), encoding="utf-8")
         return result
 
-    def _result_of_files(self, arm: Arm, end: str) -> Result:
+    def _result_of_files(self, arm: Arm, end: str) -> ArmResult:
         """The result of what the arm's processes wrote; ``end`` says how they ended, for want of anything better."""
         place = self.folder / arm.key
         ranks = [_read(place / f"rank-{rank}.json") for rank in range(arm.processes)]
@@ -132,7 +132,7 @@ class Runner:
             return replace(result, outcome=CRASHED, failure=f"{end}; {failure_line(log) or 'it said nothing'}")
         return result
 
-    def earlier_result(self, arm: Arm) -> Result | None:
+    def earlier_result(self, arm: Arm) -> ArmResult | None:
         """The result of an arm that ran before, or under Slurm, in the same folder; None where it has to run.
 
         That is the case where another probe or another place of the release made the result, too, and where the clock
@@ -141,26 +141,26 @@ class Runner:
         result = self._stored_result(arm)
         return None if result is not None and result.outcome in (MISSING, TIMED_OUT) else result
 
-    def remaining_result(self, arm: Arm) -> Result:
+    def remaining_result(self, arm: Arm) -> ArmResult:
         """What an arm left in the folder, whatever that is, for want of a machine that runs it."""
         if (result := self._stored_result(arm)) is not None:
             return result
         place = self.folder / arm.key
         if self._is_of(place, arm) and (place / "log").exists():
             return self._result_of_files(arm, "it left no result")
-        return Result(arm, MISSING, f"it has not run in {self.folder}")
+        return ArmResult(arm, MISSING, f"it has not run in {self.folder}")
 
     def ran(self, arm: Arm) -> bool:
         """Whether an arm left anything in the folder."""
         return self._stored_result(arm) is not None or self.remaining_result(arm).outcome != MISSING
 
-    def _stored_result(self, arm: Arm) -> Result | None:
+    def _stored_result(self, arm: Arm) -> ArmResult | None:
         place = self.folder / arm.key
         if not self._is_of(place, arm):
             return None
         if (whole := _read(place / RESULT)) is not None:
             try:
-                return Result.from_json(whole)
+                return ArmResult.from_json(whole)
             except (ValueError, KeyError, TypeError):
                 return None
         if all((place / f"rank-{rank}.json").exists() for rank in range(arm.processes)):

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cgmigrate.text.plurals import counted
-from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Result
-from cgmigrate.verify.compare import INCONCLUSIVE, Comparison, exit_status, judge, with_changes
+from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, ArmResult
+from cgmigrate.verify.compare import INCONCLUSIVE, ArmComparison, exit_status, judge, with_changes
 from cgmigrate.verify.config_level import ConfigVerdict, verify_config
 from cgmigrate.verify.mcore import Home, check_values, home_for, homes_of, lacks_torch
-from cgmigrate.verify.plan import Case, Planned, Scale, Selection, cases_of, planned
+from cgmigrate.verify.plan import Case, PlannedComparison, Scale, VerifySelection, cases_of, planned
 from cgmigrate.verify.run import Runner
 from cgmigrate.verify.slurm import script
 
@@ -36,7 +36,7 @@ class VerifyOptions:
     whose results are there already do not run again. ``timeout`` is in seconds, for one arm.
     """
 
-    selection: Selection
+    selection: VerifySelection
     level: str = CONFIG
     mcore: tuple[str, ...] = ()
     scale: Scale = field(default_factory=Scale)
@@ -47,7 +47,7 @@ class VerifyOptions:
 
 
 @dataclass(slots=True)
-class Outcome:
+class SessionOutcome:
     """Verdicts of the config level, comparisons of runs with the results of their arms by key, and what to say.
 
     ``input_errors`` are files that could not be read, ``notes`` what was skipped; ``script`` is what to run under Slurm
@@ -55,8 +55,8 @@ class Outcome:
     """
 
     config: list[ConfigVerdict] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
-    results: dict[str, Result] = field(default_factory=dict)
+    comparisons: list[ArmComparison] = field(default_factory=list)
+    results: dict[str, ArmResult] = field(default_factory=dict)
     input_errors: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     script: str = ""
@@ -72,9 +72,9 @@ class Outcome:
         return exit_status(self.verdicts)
 
 
-def verify(options: VerifyOptions, progress: Callable[[str], None]) -> Outcome:
+def verify(options: VerifyOptions, progress: Callable[[str], None]) -> SessionOutcome:
     """Verify what the options select; ``progress`` gets progress lines. Raises VerifyError, MCoreError or PlanError."""
-    outcome = Outcome()
+    outcome = SessionOutcome()
     cases = list(cases_of(options.selection, outcome.input_errors, outcome.notes))
     if not cases:
         check_values(options.mcore)
@@ -109,30 +109,32 @@ def verify(options: VerifyOptions, progress: Callable[[str], None]) -> Outcome:
     return outcome
 
 
-def _plans(cases: Sequence[Case], homes: dict[str, Home], scale: Scale) -> tuple[list[Planned], list[Comparison]]:
+def _plans(
+    cases: Sequence[Case], homes: dict[str, Home], scale: Scale
+) -> tuple[list[PlannedComparison], list[ArmComparison]]:
     """What to run, and the verdicts on cases for which nothing can run."""
-    plans: list[Planned] = []
-    settled: list[Comparison] = []
+    plans: list[PlannedComparison] = []
+    settled: list[ArmComparison] = []
     releases = {release for case in cases for release in (case.source, case.target)}
     versions = {release: home.version for release in releases if (home := home_for(release, homes))}
     for case in cases:
         if case.unclear:
             releases_of_case = (str(case.source), str(case.target))
             settled.append(
-                Comparison(case.name, "none", INCONCLUSIVE, case.unclear, (), {}, case.diff, *releases_of_case)
+                ArmComparison(case.name, "none", INCONCLUSIVE, case.unclear, (), {}, case.diff, *releases_of_case)
             )
         else:
             plans += planned(case, versions, scale)
     return plans, settled
 
 
-def _compared(plan: Planned, results: dict[str, Result]) -> Comparison:
+def _compared(plan: PlannedComparison, results: dict[str, ArmResult]) -> ArmComparison:
     keys = {role: arm.key for role, arm in plan.arms.items()}
     verdict, reason, notes = judge({role: results[key] for role, key in keys.items()})
     verdict, reason = with_changes(verdict, reason, plan.case.changes)
     case, target = plan.case, plan.arms[MIGRATED].release
     source = plan.arms[LEGACY_SOURCE].release if LEGACY_SOURCE in plan.arms else str(case.source)
-    return Comparison(case.name, plan.workload, verdict, reason, notes, keys, case.diff, source, target)
+    return ArmComparison(case.name, plan.workload, verdict, reason, notes, keys, case.diff, source, target)
 
 
 @contextmanager

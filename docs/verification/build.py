@@ -15,8 +15,8 @@ from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, ROLES, TRAINING, Result
-from cgmigrate.verify.compare import EQUIVALENT, Comparison, judge
+from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, ROLES, TRAINING, ArmResult
+from cgmigrate.verify.compare import EQUIVALENT, ArmComparison, judge
 from cgmigrate.verify.metrics import all_graphs, census_lines, label, parameters_digest, short
 from cgmigrate.verify.page import page
 from cgmigrate.verify.page.answer import Judged
@@ -37,14 +37,14 @@ TITLES = {
 }
 
 
-def recorded(name: str) -> tuple[list[Comparison], dict[str, Result]]:
+def recorded(name: str) -> tuple[list[ArmComparison], dict[str, ArmResult]]:
     """The comparisons of a recording, judged again, and the results of its arms."""
     text = gzip.decompress((RECORDED / f"{name}.json.gz").read_bytes()).decode()
     comparisons, results = from_json(text)
     return [_judged(comparison, results) for comparison in comparisons], results
 
 
-def _judged(comparison: Comparison, results: dict[str, Result]) -> Comparison:
+def _judged(comparison: ArmComparison, results: dict[str, ArmResult]) -> ArmComparison:
     verdict, reason, notes = judge({role: results[key] for role, key in comparison.roles.items()})
     return replace(comparison, verdict=verdict, reason=reason, notes=notes)
 
@@ -69,13 +69,13 @@ def files() -> dict[Path, str]:
 _CHANGED = {NUMBERS: "numbers", GRAPHS: "graphs", SUPPORT: "fails"}
 """What the release changed by itself, in a word; the page explains them above its tables."""
 
-Rows = Mapping[str, Sequence[tuple[Judged, dict[str, Result]]]]
+Rows = Mapping[str, Sequence[tuple[Judged, dict[str, ArmResult]]]]
 """The comparisons of each configuration, by its name, each with its arms by their role."""
 
 
-def _part(comparisons: Sequence[Comparison], results: Mapping[str, Result], report: str) -> str:
+def _part(comparisons: Sequence[ArmComparison], results: Mapping[str, ArmResult], report: str) -> str:
     """What the page has of one recording: the matrix, and below it what each configuration captured and computed."""
-    rows: dict[str, list[tuple[Judged, dict[str, Result]]]] = {}
+    rows: dict[str, list[tuple[Judged, dict[str, ArmResult]]]] = {}
     for number, comparison in enumerate(comparisons, 1):
         arms = {role: results[comparison.roles[role]] for role in ROLES if role in comparison.roles}
         name = comparison.name.rpartition("/")[2].partition(".")[0]
@@ -121,7 +121,7 @@ def _reason(judged: Judged) -> list[str]:
     return [] if judged.verdict == EQUIVALENT else [escape(judged.reason)]
 
 
-def _captured(arms: Mapping[str, Result]) -> list[str]:
+def _captured(arms: Mapping[str, ArmResult]) -> list[str]:
     """What each arm captured, arms that agree together."""
     arms_of: dict[str, list[str]] = {}
     for role in (LEGACY_SOURCE, LEGACY_TARGET, MIGRATED):
@@ -137,7 +137,7 @@ def _captured(arms: Mapping[str, Result]) -> list[str]:
     return [f"{', '.join(names)}: {escape(captured)}" for captured, names in arms_of.items()]
 
 
-def _digests(arms: Mapping[str, Result], workload: str) -> list[str]:
+def _digests(arms: Mapping[str, ArmResult], workload: str) -> list[str]:
     arms_of: dict[str, list[str]] = {}
     for role, result in arms.items():
         if result.outcome == "done":

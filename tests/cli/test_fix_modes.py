@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
-from cgmigrate.project.write import Replacement
+from cgmigrate.project.write import FileReplacement
 from tests.support.files import write
 from tests.support.reports import places_in
 
@@ -85,17 +85,17 @@ def test_another_project_has_its_own_journal(project: Path, cgmigrate, monkeypat
 
 def test_a_run_that_is_cut_off_can_be_taken_back(project: Path, cgmigrate, monkeypatch: pytest.MonkeyPatch) -> None:
     files = [write(project / f"{name}.yaml", LEGACY) for name in "abc"]
-    real = Replacement.apply
+    real = FileReplacement.apply
 
-    def cut_off(new: Replacement, copy: str) -> None:
+    def cut_off(new: FileReplacement, copy: str) -> None:
         if new.path == "b.yaml":
             raise KeyboardInterrupt
         real(new, copy)
 
-    monkeypatch.setattr(Replacement, "apply", cut_off)
+    monkeypatch.setattr(FileReplacement, "apply", cut_off)
     CliRunner().invoke(main, ["fix", "."])
     assert [path.read_text() for path in files] == [FIXED, LEGACY, LEGACY]
-    monkeypatch.setattr(Replacement, "apply", real)
+    monkeypatch.setattr(FileReplacement, "apply", real)
     result = cgmigrate("fix", "--undo")
     assert (result.exit_code, [path.read_text() for path in files]) == (0, [LEGACY] * 3)
     assert "1 file restored" in result.stderr

@@ -6,32 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.diagnostics import LintDiagnostic
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.rule_tests import _context, _document
 from cgmigrate.lint.rules import load
 from cgmigrate.lint.run import Run
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.paths import ROOT
 from tests.support.plans import examine
 
 IMPORTS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 
 
-def without_help(diagnostics: object) -> list[Diagnostic]:
+def without_help(diagnostics: object) -> list[LintDiagnostic]:
     return [diagnostic for diagnostic in diagnostics if not diagnostic.fix and not diagnostic.help]
 
 
-def check(path: Path, text: str) -> list[Diagnostic]:
+def check(path: Path, text: str) -> list[LintDiagnostic]:
     path.write_text(text)
-    (checked,) = Run([str(path)], Options())
+    (checked,) = Run([str(path)], RunOptions())
     assert isinstance(checked, FileResult)
     return list(checked.diagnostics)
 
 
 def test_what_has_no_fix_has_help(corpus: Path) -> None:
     seen = 0
-    for checked in Run([str(ROOT / "examples"), str(ROOT / "tests/fixtures"), str(corpus)], Options()):
+    for checked in Run([str(ROOT / "examples"), str(ROOT / "tests/fixtures"), str(corpus)], RunOptions()):
         if isinstance(checked, FileResult):
             seen += len(checked.diagnostics)
             assert without_help(checked.diagnostics) == [], checked.path

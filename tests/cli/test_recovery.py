@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.cli.writer import Writer
+from cgmigrate.cli.writer import RunWriter
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.project import recovery
 from cgmigrate.project.cache_folder import records
@@ -44,9 +44,9 @@ def interrupted(files: list[Path], processes: Processes) -> list[Path]:
     return files
 
 
-def write_together(*names: str) -> tuple[Writer, list[str]]:
+def write_together(*names: str) -> tuple[RunWriter, list[str]]:
     lines: list[str] = []
-    writer = Writer(lines.append)
+    writer = RunWriter(lines.append)
     files = [FileResult(name, Path(name).read_bytes(), Path(name).read_text(), (), after=FIXED) for name in names]
     writer.write_set("G1", files, "rewrote")
     return writer, lines

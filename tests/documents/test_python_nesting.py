@@ -8,7 +8,7 @@ import pytest
 
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 
 IMPORT = "from megatron.core.transformer import TransformerConfig as T\n"
 NESTED = (
@@ -19,11 +19,11 @@ NESTED = (
 
 def fixed(path: Path, text: str) -> str:
     path.write_text(text)
-    (checked,) = Run([str(path)], Options(unsafe=True))
+    (checked,) = Run([str(path)], RunOptions(unsafe=True))
     assert isinstance(checked, FileResult)
     assert checked.remaining == ()
     path.write_text(checked.after or "")
-    for again in Run([str(path)], Options(unsafe=True)):
+    for again in Run([str(path)], RunOptions(unsafe=True)):
         assert isinstance(again, FileResult)
         assert again.after is None
     return path.read_text()
@@ -67,6 +67,6 @@ def test_statements_for_two_objects_that_interleave(tmp_path: Path) -> None:
 def test_no_blank_is_left_at_the_end_of_a_line(tmp_path: Path, text: str, after: str) -> None:
     path = tmp_path / "a.py"
     path.write_bytes((IMPORT + text).encode())
-    (checked,) = Run([str(path)], Options(unsafe=True))
+    (checked,) = Run([str(path)], RunOptions(unsafe=True))
     assert isinstance(checked, FileResult)
     assert checked.after == IMPORT + after

@@ -15,7 +15,7 @@ from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.sites import Role, SiteId, site_ids
 from cgmigrate.documents.syntax import document_of, syntax_of
-from cgmigrate.documents.uses import Reason, appearances_in
+from cgmigrate.documents.uses import NoUse, appearances_in
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.megatron.catalogue import load
 from tests.support.paths import ROOT
@@ -23,7 +23,7 @@ from tests.support.paths import ROOT
 WRITE, READ, DEFINE, PRINT, MENTION = Role
 
 
-def roles(document: YamlDocument | PythonDocument) -> list[Role | Reason]:
+def roles(document: YamlDocument | PythonDocument) -> list[Role | NoUse]:
     """The roles and reasons of all names of a document, in the order of the text."""
     appearances = document.appearances
     parts = [(use.span.start, use.role) for use in appearances.uses]
@@ -76,13 +76,13 @@ def roles(document: YamlDocument | PythonDocument) -> list[Role | Reason]:
         ("def f():\n    'Set cuda_graph_scope=x.'", [MENTION]),
         ("x = 1  # cuda_graph_scope: no", [MENTION]),
         ("f(\n    1,  # cuda_graph_scope\n)", [MENTION]),
-        ("cuda_graph_scope = 1", [Reason.VARIABLE]),
-        ("from a import cuda_graph_scope", [Reason.IMPORT]),
+        ("cuda_graph_scope = 1", [NoUse.VARIABLE]),
+        ("from a import cuda_graph_scope", [NoUse.IMPORT]),
         ("enable_cuda_graphs = vision_cuda_graph_scope = _cuda_graph_impl = 1", []),
-        ("f(cuda_graph_scope=", [Reason.UNREAD]),
+        ("f(cuda_graph_scope=", [NoUse.UNREAD]),
     ],
 )
-def test_roles_in_python(code: str, expected: list[Role | Reason]) -> None:
+def test_roles_in_python(code: str, expected: list[Role | NoUse]) -> None:
     assert roles(PythonDocument(code + "\n")) == expected
 
 
@@ -101,12 +101,12 @@ def test_roles_in_python(code: str, expected: list[Role | Reason]) -> None:
         ("a: see cuda_graph_scope", [MENTION]),
         ("a: 1  # cuda_graph_scope", [MENTION]),
         ("a: |\n  cuda_graph_scope\n  # cuda_graph_scope", [MENTION, MENTION]),
-        ("a: &cuda_graph_scope 1", [Reason.ANCHOR]),
+        ("a: &cuda_graph_scope 1", [NoUse.ANCHOR]),
         ("enable_cuda_graphs: 1", []),
-        ("a: [cuda_graph_scope", [Reason.UNREAD]),
+        ("a: [cuda_graph_scope", [NoUse.UNREAD]),
     ],
 )
-def test_roles_in_yaml(text: str, expected: list[Role | Reason]) -> None:
+def test_roles_in_yaml(text: str, expected: list[Role | NoUse]) -> None:
     assert roles(YamlDocument(text + "\n")) == expected
 
 

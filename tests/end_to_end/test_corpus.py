@@ -11,7 +11,7 @@ import yaml
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import LAST_OLD
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 
 PAIRS = [
     "gpt3_mcore_te_tp2_pp2_ep4_etp1_resume_torch_dist_attn_cudagraph",
@@ -30,7 +30,7 @@ LEGACY = re.compile(r"(?<![\w-])(--)?(enable|external)[_-]cuda[_-]graph\b|(?<![\
 
 
 def checked(path: Path) -> FileResult | None:
-    (result,) = list(Run([str(path)], Options())) or [None]
+    (result,) = list(Run([str(path)], RunOptions())) or [None]
     assert result is None or isinstance(result, FileResult)
     return result
 
@@ -57,7 +57,7 @@ def test_all_pairs_are_there(corpus: Path) -> None:
 
 
 def test_a_migrated_tree_has_no_diagnostic_and_no_change(corpus: Path) -> None:
-    run = Run([str(corpus / "yaml/nemo-rl")], Options())
+    run = Run([str(corpus / "yaml/nemo-rl")], RunOptions())
     unexpected = [
         item for item in run if not isinstance(item, FileResult) or item.diagnostics or item.after is not None
     ]
@@ -119,7 +119,7 @@ def test_a_second_fix_changes_nothing(corpus: Path, tmp_path: Path) -> None:
 def test_from_selects_the_meaning_in_a_release_before_the_split(corpus: Path) -> None:
     """From 0.16, scoped local graphs also served inference; 0.19 cannot capture that, so nothing is written."""
     path = corpus / "pairs/nemotron3_super_release_gb200/before.yaml"
-    (result,) = Run([str(path)], Options(source=LAST_OLD._replace(minor=16)))
+    (result,) = Run([str(path)], RunOptions(source=LAST_OLD._replace(minor=16)))
     assert isinstance(result, FileResult)
     assert result.after is None
     assert (

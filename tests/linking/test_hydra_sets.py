@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.files import write
 
 BASE = "megatron_cfg:\n  num_layers: 2\n  cuda_graph_impl: transformer_engine\n"
@@ -16,7 +16,7 @@ SCOPE = "policy:\n  megatron_cfg:\n    cuda_graph_scope: [mlp]\n"
 def fixed(folder: Path, **texts: str) -> dict[str, str]:
     """Write files below a folder (`__` is a slash), fix the folder, and return the names and texts that changed."""
     paths = {name: write(folder / f"{name.replace('__', '/')}.yaml", text) for name, text in texts.items()}
-    results = [item for item in Run([str(folder)], Options()) if isinstance(item, FileResult)]
+    results = [item for item in Run([str(folder)], RunOptions()) if isinstance(item, FileResult)]
     after = {Path(checked.path).resolve(): checked.after for checked in results}
     return {name: text for name, path in paths.items() if (text := after.get(path.resolve())) is not None}
 

@@ -18,7 +18,7 @@ from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.types import Reader, Rejected
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.files import write
 from tests.support.loaders import load_nemo_rl as loaded_by_nemo_rl
 from tests.support.merged_configs import captured, loaded, loaded_by_omegaconf, settings_at
@@ -50,7 +50,7 @@ def text_of(place: tuple[str, ...], own: dict[str, Any], builds_on: Any = None) 
 
 def fixed(folder: Path, unsafe: bool = False) -> list[FileResult]:
     """Fix a folder, write the files, and return the results."""
-    results = [item for item in Run([str(folder)], Options(unsafe=unsafe)) if isinstance(item, FileResult)]
+    results = [item for item in Run([str(folder)], RunOptions(unsafe=unsafe)) if isinstance(item, FileResult)]
     for checked in results:
         if checked.after is not None:
             Path(checked.path).write_text(checked.after)
@@ -225,7 +225,7 @@ def test_files_of_a_checkout_that_are_not_given_are_followed(project: Path) -> N
     (project / ".git/HEAD").unlink()
     for words in (["init", "-q", "."], ["add", "."]):
         subprocess.run(["git", *words], check=True)
-    (checked,) = [item for item in Run(["base.yaml"], Options()) if isinstance(item, FileResult)]
+    (checked,) = [item for item in Run(["base.yaml"], RunOptions()) if isinstance(item, FileResult)]
     (diagnostic,) = checked.diagnostics
     assert checked.after is None and paths["base"].read_text() == BASE
     assert diagnostic.blocked_by == "child.yaml, which has to change together with this file"

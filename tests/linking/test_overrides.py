@@ -9,7 +9,7 @@ import pytest
 
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.files import write
 
 RECIPE = "policy:\n  megatron_cfg:\n    cuda_graph_impl: transformer_engine\n    cuda_graph_scope: [attn]\n"
@@ -24,7 +24,7 @@ def checkout(top: Path) -> None:
 
 def fixed(folder: Path, unsafe: bool = False) -> FileResult:
     (checked,) = [
-        item for item in Run([str(folder / "a.yaml")], Options(unsafe=unsafe)) if isinstance(item, FileResult)
+        item for item in Run([str(folder / "a.yaml")], RunOptions(unsafe=unsafe)) if isinstance(item, FileResult)
     ]
     return checked
 

@@ -23,7 +23,7 @@ from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import Missing, names_in
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.nemo_rl_configs import FIELDS, MODELS, random_policy, without_graphs
 from tests.support.nemo_rl_judge import COMMITS, SOURCE, answers, missing, text_of
 from tests.support.nemo_rl_table import Judged, judged
@@ -81,7 +81,7 @@ def check(policies: list[Mapping[str, Any]], folder: Path, pin: str) -> list[set
     for number, policy in enumerate(policies):
         (folder / f"{number}.yaml").write_text(yaml.safe_dump({"policy": policy}), encoding="utf-8")
     errors: list[set[str]] = [set() for _ in policies]
-    for result in Run([str(folder)], Options(target=Release(0, 19))):
+    for result in Run([str(folder)], RunOptions(target=Release(0, 19))):
         if result.path.endswith(".yaml"):
             reported = {one.rule for one in result.diagnostics if one.severity is Severity.ERROR}
             errors[int(Path(result.path).stem)] |= reported
@@ -141,7 +141,7 @@ def test_old_names_in_the_overrides_of_the_model_stay(tmp_path: Path) -> None:
     text = "policy: {megatron_cfg: {cuda_graph_impl: local, model_overrides: {cuda_graph_scope: [attn]}}}\n"
     path = tmp_path / "a.yaml"
     path.write_text(text)
-    (result,) = Run([str(path)], Options(unsafe=True))
+    (result,) = Run([str(path)], RunOptions(unsafe=True))
     assert any(one.rule == "CG106" and one.fix is None for one in result.diagnostics)
 
 

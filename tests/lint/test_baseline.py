@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cgmigrate.lint.baseline import Baseline, load, save, total
-from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.diagnostics import LintDiagnostic
 from cgmigrate.text.spans import Span
 from tests.support.files import write
 from tests.support.reports import RELEASES, places_in
@@ -200,7 +200,7 @@ def part(baseline: Baseline, now: dict[str, dict[str, tuple[str, ...]]]) -> list
     shown: list[tuple[str, str, str]] = []
     for name, rules in now.items():
         diagnostics = [
-            Diagnostic(rule, "warning", Span(0, 1), "", place=place) for rule, at in rules.items() for place in at
+            LintDiagnostic(rule, "warning", Span(0, 1), "", place=place) for rule, at in rules.items() for place in at
         ]
         new, known = baseline.part(baseline.file_of(name), diagnostics)
         assert len(new) + len(known) == len(diagnostics)

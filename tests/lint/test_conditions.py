@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmigrate.lint.conditions import State, Truth, condition_of
+from cgmigrate.lint.conditions import ConditionState, Truth, condition_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE, Missing, Undecided, names_in
@@ -63,11 +63,11 @@ class Around:
         return ()
 
 
-def state(values: Mapping[str, object], **others: Any) -> State:
+def state(values: Mapping[str, object], **others: Any) -> ConditionState:
     """A state in which capture settings are written at the site, and all others around it."""
     own = {name: value for name, value in values.items() if name not in NEIGHBOURS and value is not Missing.ABSENT}
     around = Around({name: value for name, value in values.items() if name in NEIGHBOURS})
-    return State(own, **({"reader": "config", "source": OLD, "target": NEW, "surroundings": around} | others))
+    return ConditionState(own, **({"reader": "config", "source": OLD, "target": NEW, "surroundings": around} | others))
 
 
 # --- the reference --------------------------------------------------------------------------------
@@ -300,7 +300,7 @@ def test_a_setting_is_compared_with_what_others_give(
         def key(self, name: str, /) -> str:
             return name
 
-    state = State({}, "command-line", NEW, NEW, surroundings=Around(), names=frozenset())
+    state = ConditionState({}, "command-line", NEW, NEW, surroundings=Around(), names=frozenset())
     assert condition(state) is expected
 
 
@@ -326,7 +326,7 @@ def test_an_expression_has_names_and_numbers_only(text: str) -> None:
 )
 def test_a_pattern_of_layers_has_a_number_or_not(pattern: object, met: bool | None) -> None:
     condition = condition_of({"moe_layer_freq": {"no-layer": 0}})
-    assert condition(State({}, "config", NEW, NEW, surroundings=Around({"moe_layer_freq": pattern}))) is met
+    assert condition(ConditionState({}, "config", NEW, NEW, surroundings=Around({"moe_layer_freq": pattern}))) is met
 
 
 PINNED = {"package": {"transformer-engine": {"below": "2.12"}}}

@@ -11,7 +11,7 @@ import pytest
 
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from cgmigrate.text.edits import apply
 from tests.support.paths import ROOT
 
@@ -23,7 +23,7 @@ IMPORTS = (
 
 def fixes(path: Path, text: str) -> list[str]:
     path.write_text(text)
-    (checked,) = Run([str(path)], Options(unsafe=True))
+    (checked,) = Run([str(path)], RunOptions(unsafe=True))
     assert isinstance(checked, FileResult)
     return [diagnostic.fix_text for diagnostic in checked.diagnostics]
 
@@ -130,7 +130,7 @@ def test_an_operand_that_goes_is_quoted(tmp_path: Path) -> None:
 def test_a_message_names_a_setting_in_the_syntax_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text(IMPORTS + 'x = ["--cuda-graph-impl", "local", "--cuda-graph-scope", "full_iteration"]\n')
-    (checked,) = Run([str(path)], Options())
+    (checked,) = Run([str(path)], RunOptions())
     assert isinstance(checked, FileResult)
     assert '`"--cuda-graph-impl", "full_iteration"`' in checked.diagnostics[0].message
 
@@ -152,7 +152,7 @@ def quotes(fix: str, verbs: str) -> Iterable[str]:
 def test_every_quote_is_in_the_text_before_or_after(corpus: Path) -> None:
     seen = 0
     paths = [str(ROOT / "examples"), str(ROOT / "tests/fixtures"), str(corpus)]
-    for checked in Run(paths, Options(unsafe=True, edits=True)):
+    for checked in Run(paths, RunOptions(unsafe=True, edits=True)):
         if not isinstance(checked, FileResult):
             continue
         for diagnostic in checked.diagnostics:

@@ -9,7 +9,7 @@ import pytest
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
-from cgmigrate.lint.fixes import Fix, Rename
+from cgmigrate.lint.fixes import RuleFix, RuleRename
 from cgmigrate.lint.rules import RuleKind, load
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError
@@ -17,7 +17,7 @@ from tests.support.plans import examine
 from tests.support.teams import write_entries
 
 PAIRS = ((True, "local"), (1, "one"), (False, "absent"), ("8", 8))
-VALUES = Fix(rename={"old": Rename("new", PAIRS)})
+VALUES = RuleFix(rename={"old": RuleRename("new", PAIRS)})
 
 HEAD = """\
 id: TEAM001
@@ -62,7 +62,7 @@ def test_a_value_that_is_not_listed_is_a_choice(value: object) -> None:
 
 
 def test_a_rename_without_values_keeps_every_value() -> None:
-    rename = Fix.of({"rename": {"old": "new"}})
+    rename = RuleFix.of({"rename": {"old": "new"}})
     assert rename.apply({"old": [1]}) == {"new": [1]}
     assert rename.unmapped({"old": [1]}) == ""
 

@@ -16,7 +16,7 @@ from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.megatron.types import Capture, Reader, Rejected
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.capture_judges import captured_before, captured_by_newest
 from tests.support.generated_recipes import Outcome, Package, outcomes, packages
 from tests.support.nightly import generated
@@ -42,7 +42,7 @@ def _written(package: Package, folder: Path) -> Path:
 def _fixed(package: Package, folder: Path) -> Package:
     """The package after a ``fix`` of its checkout that writes what only a proof makes safe, too."""
     recipes = _written(package, folder)
-    for item in Run([str(folder)], Options(source=LAST_OLD, target=NEWEST)):
+    for item in Run([str(folder)], RunOptions(source=LAST_OLD, target=NEWEST)):
         assert isinstance(item, FileResult), item
         if item.after is not None:
             Path(item.path).write_text(item.after)

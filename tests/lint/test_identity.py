@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cgmigrate.lint.diagnostics import Diagnostic
+from cgmigrate.lint.diagnostics import LintDiagnostic
 from cgmigrate.lint.identity import fingerprint
 from cgmigrate.text.spans import Span
 from tests.support.files import write
@@ -141,7 +141,7 @@ def test_all_diagnostics_of_real_files_are_distinct(path: Path) -> None:
 @given(st.tuples(*[st.text(max_size=3)] * 3), st.tuples(*[st.text(max_size=3)] * 3))
 def test_a_fingerprint_keeps_its_three_parts_apart(one: tuple[str, str, str], other: tuple[str, str, str]) -> None:
     def of(file: str, rule: str, place: str) -> str:
-        return fingerprint(file, Diagnostic(rule, "error", Span(0, 1), "a message", place=place))
+        return fingerprint(file, LintDiagnostic(rule, "error", Span(0, 1), "a message", place=place))
 
     no_nul = "\0" not in "".join((*one, *other))
     assert (of(*one) == of(*other)) == (one == other) or not no_nul

@@ -9,7 +9,7 @@ import pytest
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.types import Reader, Rejected
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.files import write
 from tests.support.merged_configs import captured, loaded, settings_at
 
@@ -21,7 +21,7 @@ REFUSED = "model_config:\n  num_attention_heads: 4\n  enable_cuda_graph: true\n 
 
 
 def texts_after_fix(folder: Path) -> dict[str, str]:
-    results = [item for item in Run([str(folder)], Options()) if isinstance(item, FileResult)]
+    results = [item for item in Run([str(folder)], RunOptions()) if isinstance(item, FileResult)]
     for checked in results:
         if checked.after is not None:
             Path(checked.path).write_text(checked.after)

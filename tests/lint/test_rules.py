@@ -12,7 +12,7 @@ import pytest
 from cgmigrate import megatron
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
-from cgmigrate.lint.conditions import State
+from cgmigrate.lint.conditions import ConditionState
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.file_examples import FileExample
 from cgmigrate.lint.kinds import KINDS, CheckKind, rule_for
@@ -252,7 +252,9 @@ def test_a_case_after_one_that_is_unknown(tmp_path: Path, advice: str, matched: 
     computed = Undecided("${oc.env:IMPL}", "an interpolation")
     messages = []
     for impl in ("none", computed, "local"):
-        state = State({"cuda_graph_impl": impl, "inference_cuda_graph_scope": "block"}, "config", LAST_OLD, NEWEST)
+        state = ConditionState(
+            {"cuda_graph_impl": impl, "inference_cuda_graph_scope": "block"}, "config", LAST_OLD, NEWEST
+        )
         case = matching_case(rule, state)
         messages.append(case and case.message)
     assert messages == matched

@@ -12,7 +12,7 @@ from cgmigrate.documents.shell.document import ShellDocument
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
-from cgmigrate.lint.diagnostics import Context, Diagnostic
+from cgmigrate.lint.diagnostics import Context, LintDiagnostic
 from cgmigrate.lint.rules import load
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
@@ -51,7 +51,7 @@ def of_bridge(settings: Settings) -> Document:
     return YamlDocument(f"{in_yaml(settings).text}ddp:\n  overlap_grad_reduce: true\ntrain:\n  train_iters: 1\n")
 
 
-def diagnosed(document: Document, source: Release, target: Release) -> Mapping[str, Diagnostic]:
+def diagnosed(document: Document, source: Release, target: Release) -> Mapping[str, LintDiagnostic]:
     return {one.rule: one for one in examine(document, Context(source, target, RULES, OWNERS)).diagnostics}
 
 

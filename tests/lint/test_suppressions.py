@@ -16,8 +16,8 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.lint.suppression_writer import add_suppressions
-from cgmigrate.project.inputs import Source
-from cgmigrate.project.options import Options
+from cgmigrate.project.inputs import InputFile
+from cgmigrate.project.options import RunOptions
 from tests.support.files import write
 from tests.support.nightly import examples
 from tests.support.reports import places_in
@@ -301,7 +301,7 @@ def test_what_cannot_be_read_gets_no_comment_and_stays_a_diagnostic(project: Pat
 
 def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpus: Path) -> None:
     seen = 0
-    for checked in Run([str(corpus / "yaml")], Options(add_ignore=True)):
+    for checked in Run([str(corpus / "yaml")], RunOptions(add_ignore=True)):
         unreadable = {"CG001", "CG002", "CG007"}
         if getattr(checked, "after", None) is None:
             continue
@@ -312,7 +312,7 @@ def test_add_ignore_on_the_corpus_leaves_nothing_and_changes_comments_only(corpu
     assert seen > 10
 
 
-def checked_alone(run: Run, source: Source) -> FileResult:
+def checked_alone(run: Run, source: InputFile) -> FileResult:
     """Return one file as a run of it alone checks it."""
     return run.checker([source]).check(source)
 
@@ -320,8 +320,8 @@ def checked_alone(run: Run, source: Source) -> FileResult:
 def _examined(path: str, text: str) -> list[str]:
     """Return the rules of the diagnostics in a text, as if it were the file at a path."""
 
-    run = Run([], Options(rewrite=False))
-    checked = checked_alone(run, Source(path, Syntax.YAML, text.encode()))
+    run = Run([], RunOptions(rewrite=False))
+    checked = checked_alone(run, InputFile(path, Syntax.YAML, text.encode()))
     return [diagnostic.rule for diagnostic in checked.diagnostics]
 
 
@@ -354,13 +354,13 @@ def test_after_add_ignore_only_idle_comments_are_found(project: Path, pairs, new
     lines = [f"  {name}: {value}{'' if chr(10) in value else tail}" for name, value, tail in pairs]
     text = ("m:\n" + "\n".join(lines) + "\n").replace("\n", newline)
     document = YamlDocument(text)
-    run = Run(["a.yaml"], Options(rewrite=False))
+    run = Run(["a.yaml"], RunOptions(rewrite=False))
 
     data = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
-    checked = checked_alone(run, Source("a.yaml", Syntax.YAML, data))
+    checked = checked_alone(run, InputFile("a.yaml", Syntax.YAML, data))
     added = add_suppressions(document, checked.diagnostics, YamlDocument)
     assert {diagnostic.rule for diagnostic in added.remaining} <= {"CG012", "CG001"}
-    again = checked_alone(run, Source("a.yaml", Syntax.YAML, added.text.encode()))
+    again = checked_alone(run, InputFile("a.yaml", Syntax.YAML, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012", "CG001"}
     # Nothing but comments came in.
     assert _without_requests(added.text) == _without_requests(text)
@@ -411,11 +411,11 @@ STATEMENTS = st.sampled_from(
 def test_in_python_too_after_add_ignore_only_idle_comments_are_found(project: Path, statements, newline: str) -> None:
     head = "from megatron.bridge.recipes.common import _pretrain_common\n" + HEAD
     text = (head + "\n".join(statements) + "\n").replace("\n", newline)
-    run = Run([], Options(rewrite=False))
-    checked = checked_alone(run, Source("a.py", Syntax.PYTHON, text.encode()))
+    run = Run([], RunOptions(rewrite=False))
+    checked = checked_alone(run, InputFile("a.py", Syntax.PYTHON, text.encode()))
     assert {diagnostic.rule for diagnostic in checked.diagnostics} - {"CG012"}
     added = add_suppressions(PythonDocument(text), checked.diagnostics, PythonDocument)
-    again = checked_alone(run, Source("a.py", Syntax.PYTHON, added.text.encode()))
+    again = checked_alone(run, InputFile("a.py", Syntax.PYTHON, added.text.encode()))
     assert {diagnostic.rule for diagnostic in again.diagnostics} <= {"CG012"}
     assert ast.dump(ast.parse(added.text)) == ast.dump(ast.parse(text))
 

@@ -14,7 +14,7 @@ from cgmigrate.megatron.catalogue import load
 from cgmigrate.project import discovery
 from cgmigrate.project.buffer import Buffer
 from cgmigrate.project.discovery import Discovery
-from cgmigrate.project.inputs import MAX_BYTES, InputError, Source, TooLarge
+from cgmigrate.project.inputs import MAX_BYTES, InputError, InputFile, TooLarge
 from cgmigrate.project.seeds import seeds_of
 
 HIT = b"model:\n  enable_cuda_graph: true\n"
@@ -42,13 +42,13 @@ def git(*arguments: str, folder: str = ".") -> None:
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
 
-def inputs(*paths: str, exclude: tuple[str, ...] = ()) -> list[Source | InputError | TooLarge]:
+def inputs(*paths: str, exclude: tuple[str, ...] = ()) -> list[InputFile | InputError | TooLarge]:
     return list(Discovery(paths or (".",), exclude=exclude))
 
 
 def names(*paths: str, exclude: tuple[str, ...] = ()) -> list[str]:
     items = inputs(*paths, exclude=exclude)
-    assert all(isinstance(item, Source) for item in items), items
+    assert all(isinstance(item, InputFile) for item in items), items
     return [item.path for item in items]
 
 
@@ -167,22 +167,22 @@ class TestScriptsWithoutSuffix:
     def test_the_first_line_shows_a_script(self, first: bytes) -> None:
         data = first + b"\ntorchrun pretrain_gpt.py --enable-cuda-graph\n"
         put("bin/launch", data)
-        assert inputs(".") == [Source("bin/launch", Syntax.SHELL, data)]
-        assert inputs("bin/launch") == [Source("bin/launch", Syntax.SHELL, data)]
+        assert inputs(".") == [InputFile("bin/launch", Syntax.SHELL, data)]
+        assert inputs("bin/launch") == [InputFile("bin/launch", Syntax.SHELL, data)]
         buffer = Buffer("launch", data)
-        assert list(buffer) == [Source("launch", Syntax.SHELL, data)]
+        assert list(buffer) == [InputFile("launch", Syntax.SHELL, data)]
 
     @pytest.mark.parametrize("first", [b"#!/usr/bin/env python3\n", b"#! /usr/bin/python3.12 -u\r\n"])
     def test_the_first_line_shows_python(self, first: bytes) -> None:
         data = first + b"import os\nos.environ['enable_cuda_graph']\n"
         put("bin/launch", data)
-        assert inputs(".") == [Source("bin/launch", Syntax.PYTHON, data)]
+        assert inputs(".") == [InputFile("bin/launch", Syntax.PYTHON, data)]
 
     @pytest.mark.parametrize("first", OTHERS.values(), ids=OTHERS)
     def test_others_are_searched(self, first: bytes) -> None:
         data = first + HIT
         put("bin/launch", data)
-        expected = [Source("bin/launch", Syntax.TEXT, data)]
+        expected = [InputFile("bin/launch", Syntax.TEXT, data)]
         assert inputs(".") == inputs("bin/launch") == expected
         assert list(Buffer("bin/launch", data)) == expected
 
@@ -216,9 +216,9 @@ class TestFiles:
         put("notes.txt")
         discovered = Discovery(["."])
         assert list(discovered) == [
-            Source("b.yaml", Syntax.YAML, HIT),
-            Source("notes.txt", Syntax.TEXT, HIT),
-            Source("sub/c.md", Syntax.MARKDOWN, b"`--cuda-graph-scope`\r\n"),
+            InputFile("b.yaml", Syntax.YAML, HIT),
+            InputFile("notes.txt", Syntax.TEXT, HIT),
+            InputFile("sub/c.md", Syntax.MARKDOWN, b"`--cuda-graph-scope`\r\n"),
         ]
         assert (discovered.files_listed, discovered.files_seen) == (4, 4)
         assert discovered.seed_counts == {
@@ -257,7 +257,7 @@ class TestFiles:
         assert next(files).path == "a.yaml"
         put("b.yaml", HIT + b"# later\n")
         last = next(files)
-        assert isinstance(last, Source)
+        assert isinstance(last, InputFile)
         assert last.data == HIT + b"# later\n"
 
     def test_a_file_that_vanishes_before_it_is_read(self) -> None:
@@ -376,7 +376,7 @@ class TestSymbolicLinks:
         put("outside/real.yaml")
         Path("in").mkdir()
         Path("in/link.yaml").symlink_to("../outside/real.yaml")
-        assert inputs("in") == [Source("in/link.yaml", Syntax.YAML, HIT)]
+        assert inputs("in") == [InputFile("in/link.yaml", Syntax.YAML, HIT)]
 
     def test_a_real_name_comes_before_a_link_to_it(self) -> None:
         put("z.yaml")
@@ -519,9 +519,9 @@ class TestWalk:
 
         monkeypatch.setattr(os, "scandir", refuse)
         assert inputs(".") == [
-            Source("a.yaml", Syntax.YAML, HIT),
+            InputFile("a.yaml", Syntax.YAML, HIT),
             InputError("locked", "cannot be read: Permission denied", missing=True),
-            Source("open/c.yaml", Syntax.YAML, HIT),
+            InputFile("open/c.yaml", Syntax.YAML, HIT),
         ]
 
     def test_an_unreadable_file_is_an_input_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -537,7 +537,7 @@ class TestWalk:
         monkeypatch.setattr(os, "open", refuse)
         assert inputs(".") == [
             InputError("a.yaml", "cannot be read: Permission denied", missing=True),
-            Source("b.yaml", Syntax.YAML, HIT),
+            InputFile("b.yaml", Syntax.YAML, HIT),
         ]
 
 
@@ -685,7 +685,7 @@ class TestGit:
         os.mkfifo("pipe.yaml")
         assert [(type(item), item.path) for item in inputs()] == [
             (InputError, "broken.yaml"),
-            (Source, "real/a.yaml"),
+            (InputFile, "real/a.yaml"),
         ]
 
     def test_names_that_git_would_quote(self) -> None:
@@ -731,7 +731,7 @@ class TestLargeFiles:
     def test_up_to_the_limit_a_file_is_a_source(self) -> None:
         put("a.yaml", HIT.ljust(MAX_BYTES, b"#"))
         [source] = inputs()
-        assert isinstance(source, Source)
+        assert isinstance(source, InputFile)
         assert len(source.data) == MAX_BYTES
 
     def test_over_it_only_its_size_is_returned(self) -> None:

@@ -18,15 +18,15 @@ from hypothesis import strategies as st
 
 from cgmigrate.project import cache_folder, write_lock
 from cgmigrate.project.cache_folder import records
-from cgmigrate.project.edit_sets import EditSet, FileChange
+from cgmigrate.project.edit_sets import ChangeSet, FileChange
 from cgmigrate.project.journal import Journal, journals_folder, lines_of, runs_in
 from cgmigrate.project.recovery import recover
-from cgmigrate.project.revert import State, state_of
+from cgmigrate.project.revert import FileState, state_of
 from cgmigrate.project.set_record import RecordedFile
 from cgmigrate.project.temporary_files import write_all
 from cgmigrate.project.transaction import SetError, write_set
 from cgmigrate.project.undo import undo
-from cgmigrate.project.write import ChangedError, ReadOnlyError, Replacement, WriteError
+from cgmigrate.project.write import ChangedError, FileReplacement, ReadOnlyError, WriteError
 from tests.support.written_sets import write_sets
 
 OLD, NEW = b"external_cuda_graph: true\n", b"cuda_graph_impl: transformer_engine\n"
@@ -41,8 +41,8 @@ def files(project: Path) -> list[Path]:
     return files
 
 
-def set_of(*names: str, name: str = "set", after: bytes = NEW) -> EditSet:
-    return EditSet(name, tuple(FileChange(path, OLD, after) for path in names or NAMES))
+def set_of(*names: str, name: str = "set", after: bytes = NEW) -> ChangeSet:
+    return ChangeSet(name, tuple(FileChange(path, OLD, after) for path in names or NAMES))
 
 
 def contents() -> list[bytes]:
@@ -186,16 +186,16 @@ def test_a_file_that_cannot_be_reverted_is_named_and_tried_again(
 
 def test_what_another_process_writes_is_not_reverted(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs write the same: the second fails, and must not revert the first."""
-    real = Replacement.prepare
+    real = FileReplacement.prepare
 
-    def late(new: Replacement) -> None:
+    def late(new: FileReplacement) -> None:
         real(new)
         if new.path == "c.yaml":
             for file in files:
                 file.unlink()
                 file.write_bytes(NEW)
 
-    monkeypatch.setattr(Replacement, "prepare", late)
+    monkeypatch.setattr(FileReplacement, "prepare", late)
     with pytest.raises(SetError, match="has changed since it was read"):
         write_set(set_of(), Journal())
     assert contents() == [NEW] * 3
@@ -212,7 +212,7 @@ def test_a_file_that_grows_too_large(project: Path, files: list[Path]) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, before[1]))
     try:
         with pytest.raises(SetError, match=r"^b\.yaml could not be written and is as it was: File too large") as caught:
-            write_set(EditSet("", tuple(changes)), Journal())
+            write_set(ChangeSet("", tuple(changes)), Journal())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)
@@ -245,11 +245,11 @@ def test_a_full_disk(project: Path, small_disk: Path, hard_links: bool) -> None:
     (small_disk / "other").write_bytes(b"x" * (room.f_bavail * room.f_frsize - (0 if hard_links else 60_000)))
     changes = tuple(FileChange(str(path), old, new) for path in paths)
     with pytest.raises(SetError, match="No space left on device"):
-        write_set(EditSet("", changes), Journal())
+        write_set(ChangeSet("", changes), Journal())
     assert {path.read_bytes() for path in paths} == {old}
     check_no_leftovers(project)
     (small_disk / "other").unlink()
-    write_set(EditSet("", changes), Journal())
+    write_set(ChangeSet("", changes), Journal())
     assert {path.read_bytes() for path in paths} == {new}
 
 
@@ -261,7 +261,7 @@ def test_more_files_than_a_process_may_open(project: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (128, before[1]))
     try:
-        write_set(EditSet("", tuple(changes)), Journal())
+        write_set(ChangeSet("", tuple(changes)), Journal())
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert {path.read_bytes() for path in project.glob("*.yaml")} == {NEW}
@@ -284,11 +284,11 @@ def test_a_file_with_two_names_in_a_set_is_written_once(project: Path, files: li
         (project / other).symlink_to("a.yaml")
     elif kind == "hard link":
         (project / other).hardlink_to(files[0])
-    write_set(EditSet("", (*set_of().changes, FileChange(other, OLD, NEW))), Journal())
+    write_set(ChangeSet("", (*set_of().changes, FileChange(other, OLD, NEW))), Journal())
     assert contents() == [NEW] * 3 and Path(other).read_bytes() == NEW and Path(other).samefile(files[0])
     assert undo().problems == () and contents() == [OLD] * 3
     with pytest.raises(SetError, match=r"a\.yaml and .*are the same file and would get different contents"):
-        write_set(EditSet("", (*set_of().changes, FileChange(other, OLD, NEW + b"\n"))), Journal())
+        write_set(ChangeSet("", (*set_of().changes, FileChange(other, OLD, NEW + b"\n"))), Journal())
     assert contents() == [OLD] * 3
 
 
@@ -344,9 +344,9 @@ def test_a_file_that_was_written_in_place_in_part_is_recognised(before: bytes, a
     path = Path(os.environ["CGMIGRATE_CACHE_DIR"]) / "file"
     path.write_bytes(now)
     file = RecordedFile(str(path), str(path), before, after, in_place=True)
-    assert state_of(file)[0] is not State.CHANGED
+    assert state_of(file)[0] is not FileState.CHANGED
     path.write_bytes(now + b"#" * (1 + max(len(before), len(after)) - len(now)))
-    assert state_of(file)[0] is State.CHANGED
+    assert state_of(file)[0] is FileState.CHANGED
 
 
 @pytest.mark.skipif(os.name != "posix" or os.uname().sysname != "Linux", reason="platformdirs is used elsewhere")
@@ -374,7 +374,7 @@ def test_a_lock_that_is_never_released_delays_a_write_and_no_more(
         assert time.monotonic() - start >= 0.2
     assert contents() == [NEW] * 3
     start = time.monotonic()
-    write_set(EditSet("", (FileChange("a.yaml", NEW, OLD),)))
+    write_set(ChangeSet("", (FileChange("a.yaml", NEW, OLD),)))
     assert time.monotonic() - start < 0.2
 
 
@@ -423,7 +423,7 @@ def test_a_file_of_two_sets_is_undone_step_by_step(files: list[Path]) -> None:
     newer = b"cuda_graph_impl: local\n"
     journal = Journal()
     write_set(set_of("a.yaml", "b.yaml"), journal)
-    write_set(EditSet("", (FileChange("b.yaml", NEW, newer), FileChange("c.yaml", OLD, newer))), journal)
+    write_set(ChangeSet("", (FileChange("b.yaml", NEW, newer), FileChange("c.yaml", OLD, newer))), journal)
     assert contents() == [NEW, newer, newer]
     undone = undo()
     assert (undone.restored, undone.problems) == (tuple(map(str, files)), ()) and contents() == [OLD] * 3

@@ -13,14 +13,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.lint.diagnostics import Applicability, Diagnostic
+from cgmigrate.lint.diagnostics import Applicability, LintDiagnostic
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, capture_of_resolved, validation_input
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS, IMPL, INFERENCE, MODULES
 from cgmigrate.megatron.types import Capture, Reader, Rejected, ResolvedConfiguration
-from cgmigrate.project.options import Options
+from cgmigrate.project.options import RunOptions
 from tests.support.loaders import Config, without
 from tests.support.nightly import NIGHTLY
 
@@ -113,7 +113,7 @@ class Fixed:
         return counts
 
 
-def reason_of(diagnostic: Diagnostic) -> str:
+def reason_of(diagnostic: LintDiagnostic) -> str:
     """The first words of why a diagnostic has no safe fix, without the names of files."""
     text = " ".join((diagnostic.because or diagnostic.blocked_by or diagnostic.help).split())
     return re.sub(r"\S*[./]\S*|`[^`]*/[^`]*`|\d+", "#", text)[:70]
@@ -125,7 +125,7 @@ def names_old(text: str) -> bool:
 
 def fix(folder: Path, unsafe: bool = False, write: bool = True) -> Fixed:
     """Fix a folder with the library's own run, and write the files."""
-    results = list(Run([str(folder)], Options(unsafe=unsafe)))
+    results = list(Run([str(folder)], RunOptions(unsafe=unsafe)))
     assert all(isinstance(item, FileResult) for item in results), results
     checked = [item for item in results if isinstance(item, FileResult)]
     for item in checked if write else ():

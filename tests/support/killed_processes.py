@@ -71,14 +71,14 @@ def wait_for(path: str) -> None:
 
 def _do(job: dict[str, Any]) -> None:
     from cgmigrate.project import recovery
-    from cgmigrate.project.edit_sets import EditSet, FileChange
+    from cgmigrate.project.edit_sets import ChangeSet, FileChange
     from cgmigrate.project.journal import Journal
     from cgmigrate.project.undo import undo
     from tests.support.written_sets import write_sets
 
     if job["action"] == "write":
         sets = [
-            EditSet(str(number), tuple(FileChange(p, bytes.fromhex(b), bytes.fromhex(a)) for p, b, a in members))
+            ChangeSet(str(number), tuple(FileChange(p, bytes.fromhex(b), bytes.fromhex(a)) for p, b, a in members))
             for number, members in enumerate(job["sets"])
         ]
         for error in filter(None, write_sets(sets, Journal())):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.sites import Document, Use
-from cgmigrate.lint.diagnostics import Applicability, Context, Diagnostic
+from cgmigrate.lint.diagnostics import Applicability, Context, LintDiagnostic
 from cgmigrate.lint.plan import Plan, plan_alone
 from cgmigrate.megatron.settings import Settings
 
@@ -18,7 +18,7 @@ class Examined:
     plan: Plan
 
     @property
-    def diagnostics(self) -> Sequence[Diagnostic]:
+    def diagnostics(self) -> Sequence[LintDiagnostic]:
         return self.plan.files[0].diagnostics
 
     @property

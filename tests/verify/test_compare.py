@@ -18,10 +18,10 @@ from cgmigrate.verify.arms import (
     REFUSED,
     TRAINING,
     Arm,
+    ArmResult,
     Graph,
     Proxy,
     Rank,
-    Result,
 )
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, exit_status, judge
 
@@ -41,7 +41,9 @@ def layers(kernels: int = 36, count: int = 4, modules: tuple[str, ...] = ("Trans
 ITERATION = (Graph("iteration", 0, "both", ("TransformerBlock",), 703, 725, 3, (0, 0, 0, 1)),)
 
 
-def result(release: str, graphs: tuple[Graph, ...] = (), losses: tuple[float, ...] = (6.5, 6.25, 6.0, 5.5)) -> Result:
+def result(
+    release: str, graphs: tuple[Graph, ...] = (), losses: tuple[float, ...] = (6.5, 6.25, 6.0, 5.5)
+) -> ArmResult:
     """An arm that ran four steps, whose parameters follow from its losses."""
     effective = {"cuda_graph_impl": "none", "cuda_graph_scope": []}
     if release == NEW:
@@ -64,10 +66,10 @@ def result(release: str, graphs: tuple[Graph, ...] = (), losses: tuple[float, ..
         eager=({"TransformerLayer": 0 if graphs else 8},) * 4,
         seconds=(0.02,) * 4,
     )
-    return Result(Arm(release, TRAINING, {}, Proxy()), "done", ranks=(rank,), effective=effective)
+    return ArmResult(Arm(release, TRAINING, {}, Proxy()), "done", ranks=(rank,), effective=effective)
 
 
-def arms(**changed: Result | None) -> dict[str, Result]:
+def arms(**changed: ArmResult | None) -> dict[str, ArmResult]:
     """Arms that all agree, whole layers captured; ``changed`` replaces some, None takes one away."""
     agreed = {
         EAGER: result(NEW),
@@ -81,7 +83,7 @@ def arms(**changed: Result | None) -> dict[str, Result]:
     return {role: value for role, value in agreed.items() if changed.get(role.replace("-", "_"), value) is not None}
 
 
-def failed(release: str, outcome: str = CRASHED, reason: str = "AssertionError: no") -> Result:
+def failed(release: str, outcome: str = CRASHED, reason: str = "AssertionError: no") -> ArmResult:
     return replace(result(release), outcome=outcome, failure=reason, ranks=())
 
 
@@ -133,7 +135,7 @@ def test_graphs_that_the_target_turns_on_by_itself_are_reported() -> None:
     ],
     ids=["nothing", "iteration for layers", "a module dropped", "a layer less"],
 )
-def test_other_graphs_are_different(wrong: Result, message: str) -> None:
+def test_other_graphs_are_different(wrong: ArmResult, message: str) -> None:
     verdict, reason, _ = judge(arms(migrated=wrong))
     assert verdict == DIFFERENT
     assert message in reason
@@ -191,7 +193,7 @@ def test_noise_excuses_nothing_that_eager_runs_repeat() -> None:
     )
 
 
-def generated(first: Result, token: int) -> Result:
+def generated(first: ArmResult, token: int) -> ArmResult:
     return replace(first, ranks=(replace(first.ranks[0], tokens=((token,),)),))
 
 
@@ -219,7 +221,7 @@ def test_arms_that_agree_on_no_graphs_prove_nothing(
 ) -> None:
     """More warm-up steps than the run has steps, say."""
 
-    def idle(one: Result) -> Result:
+    def idle(one: ArmResult) -> ArmResult:
         graphs = tuple(replace(graph, replays=replays) for graph in one.ranks[0].graphs) if replays else ()
         return replace(one, ranks=(replace(one.ranks[0], graphs=graphs),))
 
@@ -274,7 +276,7 @@ def test_numbers_that_change_with_the_release_are_placed() -> None:
         ),
     ],
 )
-def test_arms_that_did_not_run(changed: dict[str, Result | None], verdict: str, message: str) -> None:
+def test_arms_that_did_not_run(changed: dict[str, ArmResult | None], verdict: str, message: str) -> None:
     actual, reason, _ = judge(arms(**changed))
     assert (actual, message in reason) == (verdict, True), reason
 
@@ -349,7 +351,7 @@ def test_sizes_alone_are_not_the_release_s_own_migration() -> None:
     assert (verdict, reason) == (DIFFERENT, "the old and the migrated text on 0.19.2: graphs of 36 kernels against 31")
 
 
-def on_two(first: Result, second: Result | None = None) -> Result:
+def on_two(first: ArmResult, second: ArmResult | None = None) -> ArmResult:
     """The arm on two processes, the second of which may have done something else."""
     other = replace((second or first).ranks[0], rank=1)
     return replace(first, ranks=(first.ranks[0], other))
@@ -441,9 +443,9 @@ def test_a_result_survives_json() -> None:
     import json
 
     for item in arms().values():
-        assert Result.from_json(json.loads(json.dumps(item.as_json()))) == item
+        assert ArmResult.from_json(json.loads(json.dumps(item.as_json()))) == item
     with pytest.raises(ValueError, match="format"):
-        Result.from_json({"format": 99})
+        ArmResult.from_json({"format": 99})
 
 
 def test_two_runs_of_the_old_text_on_one_release_are_no_change_of_release() -> None:

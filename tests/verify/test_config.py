@@ -34,14 +34,14 @@ from cgmigrate.verify.config_level import (
     UNREAD,
     Case,
     ConfigVerdict,
-    Reading,
+    Reply,
     Request,
     compare_readings,
     read_all,
     verify_config,
 )
 from cgmigrate.verify.mcore import Home, MCoreError, environment, home_for, homes_of, in_folder, installed
-from cgmigrate.verify.plan import Selection, cases_of
+from cgmigrate.verify.plan import VerifySelection, cases_of
 from cgmigrate.verify.related_fields import assumed_fields, related_fields
 from cgmigrate.verify.release_changes import GRAPHS, SUPPORT, changes_of_readings
 from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES, ROOT
@@ -238,9 +238,9 @@ class Recorded:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self.requests = requests
-        self.readings: dict[str, dict[str, Reading]] = {}
+        self.readings: dict[str, dict[str, Reply]] = {}
 
-    def __call__(self, requests: Sequence[Request], home: Home) -> list[Reading]:
+    def __call__(self, requests: Sequence[Request], home: Home) -> list[Reply]:
         if home.version not in self.readings:
             own = [request for request in self.requests if request.release == home.release]
             self.readings[home.version] = dict(zip(map(repr, own), read_all(own, home), strict=True))
@@ -252,7 +252,9 @@ def cases_in_files() -> list[Case]:
     """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus if it is available."""
     folders = [EXAMPLES, FIXTURES / "yaml", *([CORPUS] if CORPUS.is_dir() else [])]
     input_error: list[str] = []
-    cases = [each for each in cases_of(Selection(tuple(map(str, folders))), input_error) if each.before != each.after]
+    cases = [
+        each for each in cases_of(VerifySelection(tuple(map(str, folders))), input_error) if each.before != each.after
+    ]
     assert not input_error
     return cases
 
@@ -440,8 +442,8 @@ LAYERS, PART, NOTHING = ({IMPL: "local"}, {IMPL: "local", MODULES: ["attn"]}, {}
 OLD_TEXT = {IMPL: "local", SCOPE: []}
 
 
-def read(release: Release, effective: ResolvedConfiguration | None, outcome: str = READ, why: str = "") -> Reading:
-    return Reading(Request(CONFIG, OLD_TEXT, release), f"{release}.2", outcome, why, effective)
+def read(release: Release, effective: ResolvedConfiguration | None, outcome: str = READ, why: str = "") -> Reply:
+    return Reply(Request(CONFIG, OLD_TEXT, release), f"{release}.2", outcome, why, effective)
 
 
 A17, A19 = ResolvedConfiguration(impl="local"), ResolvedConfiguration(impl="local", inference="layer")
@@ -481,7 +483,7 @@ B17, B19 = ResolvedConfiguration(), ResolvedConfiguration(inference="none")
     ],
 )
 def test_the_table_of_verdicts(old: str, own: str, new: str, verdict: str) -> None:
-    def made(release: Release, what: str) -> Reading:
+    def made(release: Release, what: str) -> Reply:
         kept = {"A": A17 if release == OLD else A19, "B": B17 if release == OLD else B19}.get(what)
         return read(release, kept, READ if kept else what, "" if kept else "its own words")
 

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.megatron.releases import Release
-from cgmigrate.verify.arms import MIGRATED, STATIC, TRAINING, Packing, Result
+from cgmigrate.verify.arms import MIGRATED, STATIC, TRAINING, ArmResult, Packing
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, judge
 from cgmigrate.verify.mcore import home_for, homes_of
-from cgmigrate.verify.plan import Planned, Scale, Selection, cases_of, planned
+from cgmigrate.verify.plan import PlannedComparison, Scale, VerifySelection, cases_of, planned
 from cgmigrate.verify.run import Runner
 from cgmigrate.verify.session import gpu_count
 from tests.support.paths import ROOT
@@ -75,15 +75,15 @@ PACKED = {
 class Ran:
     """All comparisons by name, and the results of their arms."""
 
-    plans: dict[tuple[str, str], Planned] = field(default_factory=dict)
-    results: dict[str, Result] = field(default_factory=dict)
+    plans: dict[tuple[str, str], PlannedComparison] = field(default_factory=dict)
+    results: dict[str, ArmResult] = field(default_factory=dict)
 
     def verdict(self, name: str, workload: str = TRAINING) -> tuple[str, str]:
         plan = self.plans[name, workload]
         verdict, reason, _ = judge({role: self.results[arm.key] for role, arm in plan.arms.items()})
         return verdict, reason
 
-    def migrated(self, name: str, workload: str = TRAINING) -> Result:
+    def migrated(self, name: str, workload: str = TRAINING) -> ArmResult:
         return self.results[self.plans[name, workload].arms[MIGRATED].key]
 
 
@@ -118,9 +118,9 @@ def _work(folder: Path) -> Path:
 
 def _plans(
     name: str, file: Path, after: str, versions: dict[Release, str], scale: Scale
-) -> dict[tuple[str, str], Planned]:
+) -> dict[tuple[str, str], PlannedComparison]:
     input_error: list[str] = []
-    (case,) = cases_of(Selection((str(file),), OLD, NEW, after=after), input_error)
+    (case,) = cases_of(VerifySelection((str(file),), OLD, NEW, after=after), input_error)
     assert not input_error
     return {(name, plan.workload): plan for plan in planned(case, versions, scale)}
 

@@ -26,10 +26,10 @@ from cgmigrate.verify.arms import (
     MIGRATED,
     TRAINING,
     Arm,
+    ArmResult,
     Graph,
     Proxy,
     Rank,
-    Result,
 )
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE
 from cgmigrate.verify.page import page
@@ -114,24 +114,24 @@ def rank(graphs: tuple[Graph, ...] = (), drift: float = 0.0, step: float = 0.023
     )
 
 
-def done(of: Arm, *ranks: Rank, **more: Any) -> Result:
+def done(of: Arm, *ranks: Rank, **more: Any) -> ArmResult:
     environment = {"GPU": "NVIDIA H200", "driver": "580.65.06", "torch": "2.11.0+cu130", "megatron-core": of.release}
     environment["transformer-engine"] = "2.12.0"
     command = f"RANK=0 PYTHONPATH='/a b/<{of.release}>' python -m cgmigrate.verify.probe '{of.key} & co/arm.json'"
-    return Result(of, DONE, ranks=ranks, effective=of.settings, environment=environment, command=command, **more)
+    return ArmResult(of, DONE, ranks=ranks, effective=of.settings, environment=environment, command=command, **more)
 
 
-def crashed(of: Arm, reason: str = FAILURE) -> Result:
+def crashed(of: Arm, reason: str = FAILURE) -> ArmResult:
     return replace(done(of), outcome=CRASHED, failure=reason)
 
 
-def arms_by_role(**by_role: Result) -> tuple[dict[str, str], dict[str, Result]]:
+def arms_by_role(**by_role: ArmResult) -> tuple[dict[str, str], dict[str, ArmResult]]:
     """Roles and results of a comparison, from results by role."""
     roles = {role.replace("_", "-"): result.arm.key for role, result in by_role.items()}
     return roles, {result.arm.key: result for result in by_role.values()}
 
 
-def training() -> tuple[dict[str, str], dict[str, Result]]:
+def training() -> tuple[dict[str, str], dict[str, ArmResult]]:
     """Per-layer graphs of local layers: 0.17.1's depart from eager, 0.19.2's do not."""
     return arms_by_role(
         eager=done(arm(NEW), rank()),
@@ -143,7 +143,7 @@ def training() -> tuple[dict[str, str], dict[str, Result]]:
     )
 
 
-def turned_on() -> tuple[dict[str, str], dict[str, Result]]:
+def turned_on() -> tuple[dict[str, str], dict[str, ArmResult]]:
     """``none`` + ``full_iteration``: megatron-core's own migration captures, ours does not; 0.17.1 crashes."""
     requested = {"cuda_graph_impl": "none", "cuda_graph_scope": "full_iteration"}
     return arms_by_role(
@@ -156,7 +156,7 @@ def turned_on() -> tuple[dict[str, str], dict[str, Result]]:
 
 def generating(
     release: str, requested: Mapping[str, Any] | None, tokens: Iterable[Iterable[int]], count: int = 0
-) -> Result:
+) -> ArmResult:
     graphs = tuple(
         Graph("block", 0, "forward", WHOLE, 220, 224, 0, (0, int(n == 1), int(n == 1))) for n in range(count)
     )
@@ -167,7 +167,7 @@ def generating(
     )
 
 
-def generation() -> tuple[dict[str, str], dict[str, Result]]:
+def generation() -> tuple[dict[str, str], dict[str, ArmResult]]:
     plain = ((3, 14, 15, 92), (65, 35, 89, 79))
     requested = {"cuda_graph_impl": "local", "cuda_graph_scope": "full_iteration_inference"}
     return arms_by_role(
@@ -178,7 +178,7 @@ def generation() -> tuple[dict[str, str], dict[str, Result]]:
     )
 
 
-def shown(case: tuple[dict[str, str], dict[str, Result]], **more: Any) -> str:
+def shown(case: tuple[dict[str, str], dict[str, ArmResult]], **more: Any) -> str:
     roles, results = case
     return page([Compared(roles=roles, **more)], results, {"cgmigrate": "0.5.0"})
 
@@ -404,7 +404,7 @@ def test_a_release_changed_nothing_where_eager_runs_do_not_repeat() -> None:
         (done(arm(OLD, MODULES), rank(iteration())), ()),  # no other release
     ],
 )
-def test_what_changed_between_releases_is_seen_in_the_old_text(target: Result, changes: tuple[str, ...]) -> None:
+def test_what_changed_between_releases_is_seen_in_the_old_text(target: ArmResult, changes: tuple[str, ...]) -> None:
     source = done(arm(OLD, {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn", "mlp"]}), rank(layers((61, 95))))
     assert changes_of_runs({LEGACY_SOURCE: source, LEGACY_TARGET: target}) == changes
 

@@ -23,7 +23,7 @@ from cgmigrate.verify.arms import (
     Packing,
 )
 from cgmigrate.verify.compare import with_changes
-from cgmigrate.verify.plan import Case, PlanError, Scale, Selection, cases_of, planned
+from cgmigrate.verify.plan import Case, PlanError, Scale, VerifySelection, cases_of, planned
 from cgmigrate.verify.proxy import proxy_of
 
 OLD, NEW = Release(0, 17), Release(0, 19)
@@ -49,7 +49,7 @@ unchanged:
 def cases(path: Path, text: str, **requested: object) -> list[Case]:
     path.write_text(text)
     input_error: list[str] = []
-    result = list(cases_of(Selection((str(path),), OLD, NEW, **requested), input_error))  # type: ignore[arg-type]
+    result = list(cases_of(VerifySelection((str(path),), OLD, NEW, **requested), input_error))  # type: ignore[arg-type]
     assert not input_error
     return result
 
@@ -72,10 +72,10 @@ def test_a_line_chooses_the_site(tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(TWO)
     input_error: list[str] = []
-    (case,) = cases_of(Selection((f"{path}:2",), OLD, NEW), input_error)
+    (case,) = cases_of(VerifySelection((f"{path}:2",), OLD, NEW), input_error)
     assert case.name == f"{path}:3"
     with pytest.raises(PlanError, match="no settings that change"):
-        list(cases_of(Selection((f"{path}:13",), OLD, NEW), input_error))
+        list(cases_of(VerifySelection((f"{path}:13",), OLD, NEW), input_error))
 
 
 def test_a_migrated_form_made_by_hand(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_lines_choose_sites_however_the_file_is_spelt(
     name = spelling.format(folder=tmp_path)
 
     def lines(*paths: str) -> list[str]:
-        return [case.name.rpartition(":")[2] for case in cases_of(Selection(paths, OLD, NEW), [])]
+        return [case.name.rpartition(":")[2] for case in cases_of(VerifySelection(paths, OLD, NEW), [])]
 
     assert lines(f"{name}:9") == ["9"]
     assert sorted(lines(f"{name}:9", "a.yaml:3")) == ["3", "9"]
@@ -187,7 +187,7 @@ def test_lines_choose_sites_however_the_file_is_spelt(
 def test_a_line_of_a_file_without_settings_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("model:\n  hidden_size: 64\n")
     with pytest.raises(PlanError, match="no settings that change"):
-        list(cases_of(Selection((f"{tmp_path}/a.yaml:2",), OLD, NEW), []))
+        list(cases_of(VerifySelection((f"{tmp_path}/a.yaml:2",), OLD, NEW), []))
 
 
 def test_a_place_that_only_the_hands_form_has_is_compared(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_settings_of_unknown_owners_are_named(tmp_path: Path) -> None:
     path.write_text("engine:\n  enable_cuda_graph: true\n")
     input_error: list[str] = []
     notes: list[str] = []
-    assert list(cases_of(Selection((str(path),), OLD, NEW), input_error, notes)) == []
+    assert list(cases_of(VerifySelection((str(path),), OLD, NEW), input_error, notes)) == []
     assert notes == [f"{path}: settings whose owner is ambiguous are skipped (CG006)"]
 
 
@@ -252,7 +252,7 @@ def test_settings_that_are_not_migrated_are_inconclusive_at_the_config_level(tmp
 
     path = tmp_path / "a.yaml"
     path.write_text("model:\n  hidden_size: 64\n  cuda_graph_scope: full_iteration\n")
-    (result,) = verify(VerifyOptions(Selection((str(path),), OLD, NEW)), print).config
+    (result,) = verify(VerifyOptions(VerifySelection((str(path),), OLD, NEW)), print).config
     assert result.verdict == "inconclusive"
     assert result.reason.startswith("the settings are not migrated")
 

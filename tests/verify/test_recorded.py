@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, Result
-from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, Comparison, judge
+from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, ArmResult
+from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, ArmComparison, judge
 from cgmigrate.verify.report import as_json, from_json
 from tests.support.paths import ROOT
 
@@ -133,7 +133,7 @@ def test_packed_sequences(name: str, local: str, iteration: str) -> None:
     assert "packed_seq_params are excluded" in result["external-attn", "training"][1]
 
 
-def arms(name: str, site: str) -> dict[str, Result]:
+def arms(name: str, site: str) -> dict[str, ArmResult]:
     comparisons, results = BUILD.recorded(name)
     (item,) = (item for item in comparisons if site in item.name and item.workload == "training")
     return {role: results[key] for role, key in item.roles.items()}
@@ -195,7 +195,7 @@ def test_legacy_and_migrated_are_equal_on_the_target_whatever_the_source_did() -
 
 def test_the_json_report_is_read_back_as_it_was() -> None:
     comparisons, results = BUILD.recorded("two-gpus")
-    again: tuple[list[Comparison], dict[str, Result]] = from_json(as_json(comparisons, results, []))
+    again: tuple[list[ArmComparison], dict[str, ArmResult]] = from_json(as_json(comparisons, results, []))
     assert again == (comparisons, results)
     with pytest.raises(ValueError, match="format"):
         from_json('{"format": 0}')

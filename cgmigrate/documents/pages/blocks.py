@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cgmigrate.documents.code import Code
+from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.pages.lines import PageLine, code_of, dedented
 from cgmigrate.text.spans import Span
 
@@ -38,7 +38,7 @@ class CodeBlock:
         """The span from the first line to the last one."""
         return Span(self.lines[0].first, self.lines[-1].end)
 
-    def code(self, page: str) -> Code | None:
+    def code(self, page: str) -> CodeText | None:
         """Return the code of the block, as far as it is no output; None if it has none."""
         lines = self.lines
         if self.language == "python":

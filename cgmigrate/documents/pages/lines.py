@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from cgmigrate.documents.code import Code
+from cgmigrate.documents.code import CodeText
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
 _INDENT = re.compile(r"[ \t]*")
@@ -70,13 +70,13 @@ def _common_start(texts: Sequence[str]) -> str:
     return low[:at]
 
 
-def code_of(lines: Sequence[PageLine], text: str) -> Code:
+def code_of(lines: Sequence[PageLine], text: str) -> CodeText:
     """Return the code of lines, with a line feed behind each; it has what is in front of the code of the next line."""
-    parts: list[Code] = []
+    parts: list[CodeText] = []
     for one, other in zip_longest(lines, lines[1:]):
         is_adjacent = other is not None and other.first == one.after
         parts += [
-            Code.of(text, one.start, one.end),
-            Code.written_as("\n", one.end, other.start if is_adjacent else one.after),
+            CodeText.of(text, one.start, one.end),
+            CodeText.written_as("\n", one.end, other.start if is_adjacent else one.after),
         ]
-    return Code.joined(parts)
+    return CodeText.joined(parts)

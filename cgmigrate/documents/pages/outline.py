@@ -29,7 +29,7 @@ _MOST_LINES = 12
 """Of the paragraph above a block of code."""
 
 
-class Kind(Enum):
+class PartKind(Enum):
     """What a part of a page is."""
 
     TEXT = "text"
@@ -37,10 +37,10 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PagePart:
     """Lines of a page that belong together: a paragraph or a table, by the numbers of the first and behind the last."""
 
-    kind: Kind
+    kind: PartKind
     first: int
     end: int
 
@@ -94,9 +94,9 @@ class Outline:
             self._kept |= dict.fromkeys(range(part.first, part.end), kept)
         return self._kept[number]
 
-    def _is_kept(self, part: Part) -> bool:
+    def _is_kept(self, part: PagePart) -> bool:
         rows = [self._written(at) for at in range(part.first, part.end)]
-        if part.kind is Kind.TABLE:
+        if part.kind is PartKind.TABLE:
             return any(map(self.names_both, rows)) or _is_measured(rows) or is_former(rows[0])
         written = "\n".join(rows)
         return self.names_both(written) or is_former(written)
@@ -114,7 +114,7 @@ class Outline:
         # The implementation is a setting of its own beside the scope.
         return (MODULES, INFERENCE) if name == SCOPE else self.catalogue[name].replaced_by
 
-    def _part_at(self, number: int) -> Part:
+    def _part_at(self, number: int) -> PagePart:
         """Return the paragraph, item of a list or table of a line."""
         is_row = self._is_row(number)
         first, end = number, number + 1
@@ -122,7 +122,7 @@ class Outline:
             first -= 1
         while end < len(self.lines) and not self._is_item(end) and self._continues(end, is_row):
             end += 1
-        return Part(Kind.TABLE if is_row else Kind.TEXT, first, end)
+        return PagePart(PartKind.TABLE if is_row else PartKind.TEXT, first, end)
 
     def _continues(self, number: int, is_row: bool) -> bool:
         if number in self._code or not self._written(number).strip():

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from cgmigrate.documents.code import Code
-from cgmigrate.documents.nesting import Part
+from cgmigrate.documents.code import CodeText
+from cgmigrate.documents.nesting import Nested
 from cgmigrate.documents.pages.blocks import CodeBlock
 from cgmigrate.documents.pages.words import is_contrast
 from cgmigrate.documents.sites import BOTH_NAMES, FOLLOWS_USES, PROSE, UNREADABLE, Document, ProblemKind, Site
@@ -48,7 +48,7 @@ class ReadBlock:
     """
 
     language: str
-    code: Code
+    code: CodeText
     document: Document
     is_guessed: bool = False
     output_has_names: bool = False
@@ -103,7 +103,7 @@ class ReadBlock:
         return _NO_LANGUAGE if self.is_guessed else ""
 
 
-class BlockPart(Part):
+class BlockPart(Nested):
     """A code block as a part of a page: it is a part of a file, so what it does not set may be set elsewhere."""
 
     @classmethod
@@ -145,7 +145,7 @@ def read_block(block: CodeBlock, page: str, catalogue: Catalogue, known: str = "
     return (guesses[0], "") if len(guesses) == 1 else (None, "it does not say its language")
 
 
-def _guesses(code: Code, catalogue: Catalogue) -> Iterator[ReadBlock]:
+def _guesses(code: CodeText, catalogue: Catalogue) -> Iterator[ReadBlock]:
     """Yield the documents with deprecated settings that a text without a language may be."""
     for language in ("yaml", "python", "shell"):
         document = _READERS[language](code.text, catalogue)

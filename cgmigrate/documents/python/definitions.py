@@ -25,7 +25,7 @@ _MAX_BASES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class DefinedModule:
     """One file of the checkout: its names, its statements, and the lines that may name a setting."""
 
     path: str
@@ -46,7 +46,7 @@ class Definition:
     """A function or class of a module; ``examined`` says that it is in the file under examination."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    module: Module
+    module: DefinedModule
     examined: bool = False
 
     def names_setting(self) -> str:
@@ -72,7 +72,7 @@ class Definition:
 class Definitions:
     """The definitions that names of one module lead to."""
 
-    module: Module
+    module: DefinedModule
     examined: bool = True
     """Whether the module is the file under examination."""
     _settings: dict[int, str] = field(default_factory=dict)
@@ -115,18 +115,18 @@ class Definitions:
         return "" if known else f"`{name}` is not known as a class of Megatron"
 
 
-def _is_core(name: str, module: Module) -> bool:
+def _is_core(name: str, module: DefinedModule) -> bool:
     """Whether a name is imported from Megatron's own packages, which read the settings by their release's rules."""
     first, dot, rest = name.partition(".")
     full = module.names.full.get(first, "") + dot + rest
     return full.startswith(("megatron.core.", "megatron.training.")) and first not in module.names.shadowed
 
 
-def module_of(tree: ast.Module, names: Names, path: str, text: str) -> Module:
+def module_of(tree: ast.Module, names: Names, path: str, text: str) -> DefinedModule:
     """Return a module with the definitions at the top of its file."""
     lines = _lines_with_settings(text, names.catalogue)
     definitions: dict[str, ast.stmt] = {node.name: node for node in tree.body if isinstance(node, DEFINITIONS)}
-    return Module(path, names, lines, tree.body, definitions)
+    return DefinedModule(path, names, lines, tree.body, definitions)
 
 
 def _lines_with_settings(text: str, catalogue: Catalogue) -> tuple[int, ...]:
@@ -144,7 +144,7 @@ def _value_for(statement: ast.stmt, name: str) -> ast.expr | None:
     return None
 
 
-def _definition_of(name: str, module: Module, examined: bool) -> Definition | None:
+def _definition_of(name: str, module: DefinedModule, examined: bool) -> Definition | None:
     """Return the definition that a name leads to, through imports of the checkout; None when it is not read."""
     for inner, holder, is_examined in _followed(name, module, examined):
         node = holder.definitions.get(inner)
@@ -153,7 +153,7 @@ def _definition_of(name: str, module: Module, examined: bool) -> Definition | No
     return None
 
 
-def _followed(name: str, module: Module, examined: bool) -> Iterator[tuple[str, Module, bool]]:
+def _followed(name: str, module: DefinedModule, examined: bool) -> Iterator[tuple[str, DefinedModule, bool]]:
     """Yield a name in its module, and in those of the checkout that it is imported from."""
     for _ in range(MAX_STEPS):
         yield name, module, examined
@@ -170,7 +170,7 @@ def _followed(name: str, module: Module, examined: bool) -> Iterator[tuple[str, 
 
 
 @lru_cache(maxsize=1024)
-def _read(file: str, catalogue: Catalogue) -> Module | None:
+def _read(file: str, catalogue: Catalogue) -> DefinedModule | None:
     try:
         if os.path.getsize(file) > MAX_BYTES:
             return None

@@ -40,9 +40,9 @@ from cgmigrate.documents.python.setters import (
     without_cleared,
 )
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
-from cgmigrate.documents.python.site_nodes import Form, Place
-from cgmigrate.documents.python.site_rewriter import SiteRewriter
-from cgmigrate.documents.python.source import Source, dotted, last_name, matches_near_names
+from cgmigrate.documents.python.site_nodes import Draft, SiteForm
+from cgmigrate.documents.python.site_rewriter import PythonSiteRewriter
+from cgmigrate.documents.python.source import Parsed, dotted, last_name, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners, is_another_system
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.python.key_copy_edits import KeyCopyText
     from cgmigrate.documents.python.key_types import KeyType
-    from cgmigrate.documents.python.surroundings import Surroundings
+    from cgmigrate.documents.python.surroundings import PythonSurroundings
     from cgmigrate.documents.uses import Appearances
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
@@ -103,7 +103,7 @@ class PythonDocument(TextDocument):
         super().__init__(text, path, catalogue)
         self.works_with = reading.works_with
         self.skipped: list[tuple[Use, str]] = []
-        self._places: list[Place] = []
+        self._places: list[Draft] = []
         self._built_copies: list[BuiltCopy] = []
         self._fixes: dict[int, list[Edit]] = {}
         self.setters: Setters | None = None
@@ -119,7 +119,7 @@ class PythonDocument(TextDocument):
             self._skip_the_rest(ITSELF)
             return
         try:
-            self._source = Source(text, self.catalogue, reading.tree)
+            self._source = Parsed(text, self.catalogue, reading.tree)
             self._qualified_names = QualifiedNames(self._source)
         except (SyntaxError, ValueError) as error:
             if _may_be_megatrons(text, path, self.catalogue):
@@ -152,7 +152,7 @@ class PythonDocument(TextDocument):
         return PythonDocument(self.text, self.path, self.catalogue, Reading(tree=self.tree, works_with=package))
 
     @property
-    def source(self) -> Source | None:
+    def source(self) -> Parsed | None:
         """The text with its tree, None if it could not be read."""
         return self._source if self._is_read else None
 
@@ -177,7 +177,7 @@ class PythonDocument(TextDocument):
         built, errors = BuiltModels(self._source), ExpectedErrors(self._source)
         for place in places:
             place.expects_error = errors.around(place.items[0].node)
-            place.of_built_model = place.form is Form.ASSIGNMENTS and built.owns(place)
+            place.of_built_model = place.form is SiteForm.ASSIGNMENTS and built.owns(place)
             place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)
             place.blocked_by = place.blocked_by or self._own_option(place)
             self._name_class_behind(place)
@@ -188,17 +188,17 @@ class PythonDocument(TextDocument):
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
 
-    def _sets_both(self, place: Place) -> bool:
+    def _sets_both(self, place: Draft) -> bool:
         """Return whether settings are written only where the release has them, and the new ones are written, too."""
-        if place.form is not Form.ASSIGNMENTS or not place.blocked_by:
+        if place.form is not SiteForm.ASSIGNMENTS or not place.blocked_by:
             return False
         return all(asks_for_both(item.node, self._source) for item in place.items)
 
-    def _name_class_behind(self, place: Place) -> None:
+    def _name_class_behind(self, place: Draft) -> None:
         """Set which class of Megatron gets the settings of a call or dict, if code of the checkout passes them on."""
         node = self._source.parent(place.items[0].node)
         settings = {item.field for item in place.items}
-        is_dict = place.form is Form.DICT or (isinstance(node, ast.Call) and dotted(node.func) == "dict")
+        is_dict = place.form is SiteForm.DICT or (isinstance(node, ast.Call) and dotted(node.func) == "dict")
         is_class = place.callee.rpartition(".")[2][:1].isupper()
         if is_class and (not is_dict or not place.overrides):
             # The class itself gets the keyword arguments, or the dict that is written in its call.
@@ -214,7 +214,7 @@ class PythonDocument(TextDocument):
             # The code may set others.
             place.callee, place.overrides, place.merged = behind, True, True
 
-    def _copies_in(self, places: Iterable[Place]) -> list[BuiltCopy]:
+    def _copies_in(self, places: Iterable[Draft]) -> list[BuiltCopy]:
         """Return the places that copy settings of a configuration that is built."""
         if not self._imports_megatron:
             return []
@@ -225,10 +225,10 @@ class PythonDocument(TextDocument):
     def _imports_megatron(self) -> bool:
         return any(module.partition(".")[0] in MEGATRON for module in self.top_level)
 
-    def _own_option(self, place: Place) -> str:
+    def _own_option(self, place: Draft) -> str:
         """Return which option of the file's own parser gets a list of arguments, empty if none does."""
         arguments = self._source.parent(place.items[0].node)
-        if place.form is not Form.FLAGS or arguments is None or not goes_to_parser(arguments, self._source):
+        if place.form is not SiteForm.FLAGS or arguments is None or not goes_to_parser(arguments, self._source):
             return ""
         return own_option({item.field for item in place.items}, self._source)
 
@@ -277,14 +277,14 @@ class PythonDocument(TextDocument):
     @cached_property
     def appearances(self) -> Appearances:
         """The appearances of settings, with the reasons of those that are no uses."""
-        from cgmigrate.documents.python.uses import RoleReader
-        from cgmigrate.documents.uses import Reason, appearances_in, classified
+        from cgmigrate.documents.python.uses import PythonRoleReader
+        from cgmigrate.documents.uses import NoUse, appearances_in, classified
 
         names = list(appearances_in(self.text, self.catalogue))
         if is_part_of_megatron(self.path):
-            return classified(names, lambda _: Reason.MEGATRON)
+            return classified(names, lambda _: NoUse.MEGATRON)
         if any(problem.kind in UNREADABLE for problem in self.problems):
-            return classified(names, lambda _: Reason.UNREAD)
+            return classified(names, lambda _: NoUse.UNREAD)
         written: dict[int, Use] = {}
         for place, site in zip(self._places, self.sites, strict=True):
             keys = {use.setting: use for use in site.written}
@@ -292,7 +292,7 @@ class PythonDocument(TextDocument):
                 # Of two writes of one setting, the site has the last.
                 written[item.name.start] = replace(keys[item.field], value=item.value, span=item.span)
         lines = sorted({self._source.line_of(name.span.start) for name in names})
-        return classified(names, RoleReader(self._source, lines, written, self._comments[0]))
+        return classified(names, PythonRoleReader(self._source, lines, written, self._comments[0]))
 
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
@@ -305,10 +305,10 @@ class PythonDocument(TextDocument):
         return variable_at(self._source, offset, name)
 
     @cached_property
-    def _surroundings(self) -> Surroundings:
-        from cgmigrate.documents.python.surroundings import Surroundings
+    def _surroundings(self) -> PythonSurroundings:
+        from cgmigrate.documents.python.surroundings import PythonSurroundings
 
-        return Surroundings(self._source, self._names)
+        return PythonSurroundings(self._source, self._names)
 
     def _read_comments(self) -> tuple[list[Span], list[Span]]:
         """Return the comments, and the strings and statements of several lines with the rest of their lines."""
@@ -437,7 +437,7 @@ class PythonDocument(TextDocument):
                 continue
             if clears_scope(after) and not self._may_call_setters(index):
                 raise CannotEditError(index, "no function of the project clears its old scope")
-            rewriter = SiteRewriter(index, self._places[index], self._source, self._names, self.setters)
+            rewriter = PythonSiteRewriter(index, self._places[index], self._source, self._names, self.setters)
             edits += rewriter.edits(self.sites[index].own, after)
             removed += rewriter.removed_statements
         edits += delete_statements(removed, self._source)
@@ -449,7 +449,7 @@ class PythonDocument(TextDocument):
             raise CannotEditError(min(rewrites), f"the result is not valid Python ({error})") from error
 
     def _may_call_setters(self, index: int) -> bool:
-        is_assigned = self._places[index].form is Form.ASSIGNMENTS
+        is_assigned = self._places[index].form is SiteForm.ASSIGNMENTS
         return is_assigned and self.setters is not None and self.setters.may_be_named(self._names)
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
@@ -488,7 +488,7 @@ class PythonDocument(TextDocument):
         expected = ((site.path, rewrites.get(site.index, owns[site.index])) for site in sites)
         if _by_path(expected) != _by_path((site.path, site.own) for site in sites_again):
             return "a site would not have the settings that it should"
-        before = Source(apply(self.text, fixes), self.catalogue) if fixes else self._source
+        before = Parsed(apply(self.text, fixes), self.catalogue) if fixes else self._source
         if not same_apart_from_settings(before, again._source):
             return "something else in the file would be read differently"
         self._checked, self._again = edited, again
@@ -514,7 +514,7 @@ class PythonDocument(TextDocument):
         return spelled_at(self._places[site], name, value, self._source)
 
 
-def _without(removed: Sequence[Place], places: Iterable[Place]) -> list[Place]:
+def _without(removed: Sequence[Draft], places: Iterable[Draft]) -> list[Draft]:
     """Return places without some of them, to which the others lead no more."""
     gone = {id(place) for place in removed}
     kept = [place for place in places if id(place) not in gone]

@@ -16,8 +16,8 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.python.scopes import function_around, parameters_of, returned_by
-from cgmigrate.documents.python.site_nodes import Form, Item, Place
-from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
+from cgmigrate.documents.python.source import Parsed, dotted
 from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
@@ -31,28 +31,28 @@ _KEYS_NOT_READ = "the code that reads the keys of this dict was not read"
 class FixRisks:
     """Decides for the places and reads of one file."""
 
-    def __init__(self, source: Source, names: Names) -> None:
+    def __init__(self, source: Parsed, names: Names) -> None:
         self._source, self._names = source, names
         self.definitions = Definitions(module_of(source.tree, names, names.path, source.text))
         self._checks = PossibleReleaseChecks(source.catalogue)
 
-    def of_place(self, place: Place) -> str:
+    def of_place(self, place: Draft) -> str:
         """Return why other code may see what this place sets, empty when none does."""
         node = place.items[0].node
         guard = self.guard_of(place)
         match place.form:
-            case Form.ASSIGNMENTS:
+            case SiteForm.ASSIGNMENTS:
                 return self.of_object(dotted(_base(node)), node)
-            case Form.CALL:
+            case SiteForm.CALL:
                 return self._call(self._source.parent(node)) or guard or self._seen_later(place)
-            case Form.DICT:
+            case SiteForm.DICT:
                 return _KEYS_NOT_READ
-            case Form.FLAGS:
+            case SiteForm.FLAGS:
                 searched = search_for_flag({item.field for item in place.items}, self._source)
                 return searched or self._flags(self._source.parent(node)) or guard
         return self._list(self._source.parent(node)) or guard
 
-    def guard_of(self, place: Place) -> str:
+    def guard_of(self, place: Draft) -> str:
         """Return which condition around a place may test for a release, empty if none does."""
         node = place.items[0].node
         return self._checks.above(node, self._source.ancestors(node))
@@ -111,7 +111,7 @@ class FixRisks:
                 classes += [base for base in map(dotted, definition.bases) if base]
         return True
 
-    def _seen_later(self, place: Place) -> str:
+    def _seen_later(self, place: Draft) -> str:
         """Return which line may read a setting that the object of a constructor keeps as it is written, or set it."""
         names = {item.field for item in place.items if self._is_read_as_written(item)}
         if not names:

@@ -6,7 +6,7 @@ import ast
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.source import Parsed
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -26,7 +26,7 @@ class QualifiedNames:
     Without a source, which a file that cannot be parsed lacks, there are none.
     """
 
-    def __init__(self, source: Source | None = None) -> None:
+    def __init__(self, source: Parsed | None = None) -> None:
         self._source = source
         self._first_lines: list[int] = []
         self._definitions: list[_Definition] = []

@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import NOT_LITERAL, Source, literal_value
-from cgmigrate.documents.python.use_report import Replacement
+from cgmigrate.documents.python.source import NOT_LITERAL, Parsed, literal_value
+from cgmigrate.documents.python.use_report import NewUse
 from cgmigrate.documents.sites import FOLLOWS_OBJECT
 from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
 
 _FULL_ITERATION = "full_iteration"
 
 
-def comparison(node: ast.Compare, source: Source) -> Replacement | None:
+def comparison(node: ast.Compare, source: Parsed) -> NewUse | None:
     """Return what follows the new settings instead of a comparison of the scope with a literal; None for any other."""
     match node:
         case ast.Compare(
@@ -28,9 +28,9 @@ def comparison(node: ast.Compare, source: Source) -> Replacement | None:
                 return None
             sign, path = "==" if isinstance(op, ast.Eq) else "!=", source.of(owner)
             if value in (_FULL_ITERATION, [_FULL_ITERATION]):
-                return Replacement(f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"', risk=FOLLOWS_OBJECT)
+                return NewUse(f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"', risk=FOLLOWS_OBJECT)
             written = _written(value, source.of(other))
-            return Replacement(f"{path}.{MODULES} {sign} {written}", risk=FOLLOWS_OBJECT) if written else None
+            return NewUse(f"{path}.{MODULES} {sign} {written}", risk=FOLLOWS_OBJECT) if written else None
     return None
 
 
@@ -44,7 +44,7 @@ def _written(value: object, text: str) -> str:
     return text if is_list else ""
 
 
-def read_value(node: ast.Attribute, source: Source) -> Replacement | None:
+def read_value(node: ast.Attribute, source: Parsed) -> NewUse | None:
     """Return the new setting for a scope that is compared with that of another object, or iterated over.
 
     None for any other read.
@@ -61,10 +61,10 @@ def read_value(node: ast.Attribute, source: Source) -> Replacement | None:
             follows = False
     if not follows or sets_scope(node, source):
         return None
-    return Replacement(f"{source.of(node.value)}.{MODULES}", risk=FOLLOWS_OBJECT)
+    return NewUse(f"{source.of(node.value)}.{MODULES}", risk=FOLLOWS_OBJECT)
 
 
-def sets_scope(node: ast.AST, source: Source) -> bool:
+def sets_scope(node: ast.AST, source: Parsed) -> bool:
     """Return whether the function around code gives some object a scope."""
     function = source.function_of(node)
     for part in walk(function) if function is not None else ():

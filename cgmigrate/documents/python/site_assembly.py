@@ -6,27 +6,27 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from cgmigrate.documents.overrides import ELSEWHERE
-from cgmigrate.documents.python.site_nodes import Form, Item, Place
-from cgmigrate.documents.sites import Command, Origin, Site, Use
+from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
+from cgmigrate.documents.sites import Origin, OverridingCommand, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
 _VALIDATED_BEFORE = "the object was built, and with it validated, before: give the settings to its constructor"
 
 
-def position_of(place: Place) -> tuple[int, str]:
+def position_of(place: Draft) -> tuple[int, str]:
     """Return a key that sorts places by the file's order, which stays when settings between others are deleted."""
     first = place.elements[0] if place.elements else place.items[0].whole
     return first.start, place.prefix
 
 
-def sites_of(places: Sequence[Place], modules: tuple[str, ...], catalogue: Catalogue) -> list[Site]:
+def sites_of(places: Sequence[Draft], modules: tuple[str, ...], catalogue: Catalogue) -> list[Site]:
     """Return the sites of places, in their order; ``modules`` are those that the file imports."""
     index = {id(place): at for at, place in enumerate(places)}
     return [_site(at, place, modules, index, catalogue) for at, place in enumerate(places)]
 
 
-def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, int], catalogue: Catalogue) -> Site:
+def _site(at: int, place: Draft, modules: tuple[str, ...], index: Mapping[int, int], catalogue: Catalogue) -> Site:
     # A callee that another file defines counts as a module that is imported.
     imports = (*modules, place.callee) if place.callee else modules
     # Who starts a program of Megatron works with Megatron as much as who imports it.
@@ -36,7 +36,7 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         tuple(filter(None, (place.object or place.callee or place.owner).split("."))),
         Span(place.items[0].whole.start, max(item.whole.end for item in place.items)),
         _written(place, catalogue),
-        flags=place.form is Form.FLAGS,
+        flags=place.form is SiteForm.FLAGS,
         inherits=(index[id(place.inherits)],) if place.inherits is not None else (),
         linked=tuple(index[id(link)] for link in place.links if link is not place.inherits),
         blocked_by=place.blocked_by or (_validated_before(place) if place.built else ""),
@@ -47,23 +47,25 @@ def _site(at: int, place: Place, modules: tuple[str, ...], index: Mapping[int, i
         of_built_model=place.of_built_model,
         expects_error=place.expects_error,
         uncertain=place.uncertain,
-        commands=(Command(place.words, (0,)),) if place.words else (),
-        elsewhere=ELSEWHERE.format(prefix=place.prefix or place.items[0].field) if place.form is Form.OVERRIDES else "",
+        commands=(OverridingCommand(place.words, (0,)),) if place.words else (),
+        elsewhere=ELSEWHERE.format(prefix=place.prefix or place.items[0].field)
+        if place.form is SiteForm.OVERRIDES
+        else "",
         scripts=place.scripts,
     )
 
 
-def _written(place: Place, catalogue: Catalogue) -> tuple[Use, ...]:
+def _written(place: Draft, catalogue: Catalogue) -> tuple[Use, ...]:
     """Return the settings of a place; of several with one name the last one."""
     written: dict[str, Use] = {}
     for item in place.items:
-        key = catalogue[item.field].flag if place.form is Form.FLAGS else item.field
+        key = catalogue[item.field].flag if place.form is SiteForm.FLAGS else item.field
         written.pop(item.field, None)
         written[item.field] = Use(item.field, key, item.value, item.span)
     return tuple(written.values())
 
 
-def _validated_before(place: Place) -> str:
+def _validated_before(place: Draft) -> str:
     """Return why settings of an object that is built already cannot be rewritten one by one, empty when they can."""
     return "" if all(map(_is_list_of_modules, place.items)) else _VALIDATED_BEFORE
 

@@ -12,7 +12,7 @@ from cgmigrate.text.spans import Span
 _NOWHERE = Span(0, 0)
 
 
-class Form(Enum):
+class SiteForm(Enum):
     """How a site's settings are written."""
 
     CALL = "keyword arguments of one call"
@@ -42,14 +42,14 @@ class Item:
 
 
 @dataclass(slots=True)
-class Place:
+class Draft:
     """All settings of one site; the fields that ``Site`` has, too, mean the same.
 
     ``elements`` are the spans of all elements of the call, dict or list, in order.
     ``prefix`` is that of dotted override strings, with its final dot.
     """
 
-    form: Form
+    form: SiteForm
     items: list[Item]
     elements: list[Span] = dataclasses.field(default_factory=list)
     owner: str = ""
@@ -71,8 +71,8 @@ class Place:
     expects_error: bool = False
     blocked_by: str = ""
     """Why the text cannot be edited, empty when it can."""
-    inherits: Place | None = None
-    links: list[Place] = dataclasses.field(default_factory=list)
+    inherits: Draft | None = None
+    links: list[Draft] = dataclasses.field(default_factory=list)
     """Places that may have set the same object before: they are rewritten together or not at all."""
     uncertain: bool = False
     """Whether branches or a loop leave open what the object holds when this place is reached."""

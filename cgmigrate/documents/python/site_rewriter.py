@@ -12,8 +12,8 @@ from cgmigrate.documents.python.lines import line_start, newline_near
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS, Names
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.setters import Setters, added_call, call_statement, clears_scope, without_cleared
-from cgmigrate.documents.python.site_nodes import Form, Item, Place
-from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
+from cgmigrate.documents.python.source import Parsed
 from cgmigrate.documents.python.spelling import argument_words, module_class_like, rendered
 from cgmigrate.documents.python.statement_edits import add_statement
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member
@@ -25,14 +25,14 @@ _NEW_NAMES = {SCOPE: MODULES, ENABLE: IMPL, EXTERNAL: IMPL}
 """What code reads that copies a setting under its new name."""
 
 
-class SiteRewriter:
+class PythonSiteRewriter:
     """Rewrites the site with an index.
 
     ``removed_statements`` are deleted by the document once all sites are rewritten: only then is it known whether
     their suite is empty.
     """
 
-    def __init__(self, index: int, place: Place, source: Source, names: Names, setters: Setters | None = None) -> None:
+    def __init__(self, index: int, place: Draft, source: Parsed, names: Names, setters: Setters | None = None) -> None:
         self.index, self.place, self.source, self.names = index, place, source, names
         self._setters = setters
         self._calls: Setters | None = None
@@ -65,7 +65,7 @@ class SiteRewriter:
             if isinstance(change, Add):
                 after_name = change.after if change.after in own else renamed.get(change.after, change.after)
                 edits.append(self._add(self.place.item(after_name), change.name, change.value))
-        if self.place.form is Form.ASSIGNMENTS:
+        if self.place.form is SiteForm.ASSIGNMENTS:
             self.removed_statements = removed
             return edits
         return edits + self._remove(removed)
@@ -81,14 +81,14 @@ class SiteRewriter:
     # --- names and values -------------------------------------------------------------------
 
     def _new_name(self, item: Item, new: str) -> Edit:
-        word = self.source.catalogue[new].flag if self.place.form is Form.FLAGS else new
+        word = self.source.catalogue[new].flag if self.place.form is SiteForm.FLAGS else new
         return Edit(item.name.start, item.name.end, word)
 
     def _new_value(self, item: Item, value: object, old: object) -> list[Edit]:
         match self.place.form:
-            case Form.FLAGS:
+            case SiteForm.FLAGS:
                 return self._new_words(item, value, old)
-            case Form.OVERRIDES:
+            case SiteForm.OVERRIDES:
                 return self._new_override(item, value, old)
         (node,) = item.values
         if not isinstance(value, Choice):
@@ -217,7 +217,7 @@ class SiteRewriter:
             self._refuse("a condition would have to be written twice")
         if self._calls is not None and name == MODULES:
             return self._added_call(item, value, self._calls)
-        if self.place.form is Form.ASSIGNMENTS:
+        if self.place.form is SiteForm.ASSIGNMENTS:
             return add_statement(self.index, item, name, rendered(value, self._quote_near(item.values[0])), self.source)
         elements = self._elements_for(item, name, value)
         end = item.whole.end
@@ -231,14 +231,14 @@ class SiteRewriter:
     def _elements_for(self, item: Item, name: str, value: object) -> list[str]:
         """Return the text of the elements that set a setting, beside those of another one."""
         match self.place.form:
-            case Form.FLAGS:
+            case SiteForm.FLAGS:
                 quote = self._quote_near(item.node)
                 return [rendered(word, quote) for word in (self.source.catalogue[name].flag, *argument_words(value))]
-            case Form.OVERRIDES:
+            case SiteForm.OVERRIDES:
                 quote = self._quote_near(item.node)
                 written = self.text[self.source.span(item.node).start + 1 : item.name.start]
                 return [f"{quote}{written}{name}={override_text(value)}{quote}"]
-            case Form.DICT:
+            case SiteForm.DICT:
                 quote = self.text[item.name.start - 1]
                 return [f"{quote}{name}{quote}: {rendered(value, self._quote_near(item.values[0]))}"]
         return [f"{name}={rendered(value, self._quote_near(item.values[0]))}"]

@@ -6,8 +6,8 @@ import ast
 
 from cgmigrate.documents.overrides import override_text
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, Names
-from cgmigrate.documents.python.site_nodes import Form, Place
-from cgmigrate.documents.python.source import Source
+from cgmigrate.documents.python.site_nodes import Draft, SiteForm
+from cgmigrate.documents.python.source import Parsed
 from cgmigrate.megatron.settings import Choice
 
 
@@ -30,17 +30,17 @@ def module_class_like(local: str, names: Names) -> str:
     return known or MODULE_CLASS
 
 
-def spelled_at(place: Place, name: str, value: object, source: Source) -> str:
+def spelled_at(place: Draft, name: str, value: object, source: Parsed) -> str:
     """Return a setting as it would be written at a place, with double quotes."""
     text = str(value) if isinstance(value, Choice) else rendered(value, '"')
     match place.form:
-        case Form.FLAGS:
+        case SiteForm.FLAGS:
             return ", ".join(rendered(word, '"') for word in (source.catalogue[name].flag, *argument_words(value)))
-        case Form.OVERRIDES:
+        case SiteForm.OVERRIDES:
             return f'"{place.prefix}{name}={override_text(value)}"'
-        case Form.DICT:
+        case SiteForm.DICT:
             return f'"{name}": {text}'
-        case Form.CALL:
+        case SiteForm.CALL:
             return f"{name}={text}"
     item = place.items[0]
     before = source.text[item.whole.start : item.name.start]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.argument_values import value_in_words
 from cgmigrate.documents.python.class_origins import owner_of
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.site_nodes import Form, Place
-from cgmigrate.documents.python.source import Source, dotted
+from cgmigrate.documents.python.site_nodes import Draft, SiteForm
+from cgmigrate.documents.python.source import Parsed, dotted
 from cgmigrate.documents.python.statement_order import Event, FunctionEvents, events_of
 from cgmigrate.documents.python.values import plain_value
 from cgmigrate.megatron.layer_patterns import list_expression
@@ -39,21 +39,21 @@ _NOWHERE = _Object()
 
 
 @dataclass(slots=True)
-class Surroundings:
+class PythonSurroundings:
     """Reads the values around the sites of a file."""
 
-    source: Source
+    source: Parsed
     names: Names
     _events: dict[int, FunctionEvents] = field(default_factory=dict)
-    _objects: dict[tuple[int, tuple[str, ...]], tuple[_Reader, _Object]] = field(default_factory=dict)
+    _objects: dict[tuple[int, tuple[str, ...]], tuple[_SurroundingsReader, _Object]] = field(default_factory=dict)
     """The configurations that were found, by place and section: each rule reads other settings of them."""
 
-    def value(self, place: Place, section: Sequence[str], keys: Sequence[str]) -> object:
+    def value(self, place: Draft, section: Sequence[str], keys: Sequence[str]) -> object:
         """Return the value at ``keys`` of the configuration in which the object of a place is at ``section``.
 
         The value is plain data, ``Undecided`` or ``Missing``.
         """
-        if place.form in (Form.FLAGS, Form.OVERRIDES):
+        if place.form in (SiteForm.FLAGS, SiteForm.OVERRIDES):
             arguments = self.source.parent(place.items[0].node)
             return value_in_words(arguments, self.source, place.prefix, section, keys)
         name = (id(place), tuple(section))
@@ -63,35 +63,35 @@ class Surroundings:
         reader, configuration = self._objects[name]
         return reader.value(configuration, tuple(keys))
 
-    def _reader_at(self, node: ast.AST) -> _Reader:
+    def _reader_at(self, node: ast.AST) -> _SurroundingsReader:
         function = self.source.function_of(node) or self.source.tree
         if id(function) not in self._events:
             self._events[id(function)] = events_of(function)
         statement = node if isinstance(node, ast.stmt) else self.source.statement_of(node)
-        return _Reader(self.source, self.names, self._events[id(function)], statement)
+        return _SurroundingsReader(self.source, self.names, self._events[id(function)], statement)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _SurroundingsReader:
     """Reads values around one statement of a function."""
 
-    source: Source
+    source: Parsed
     names: Names
     function: FunctionEvents
     statement: ast.stmt | None
 
     # --- objects --------------------------------------------------------------------------------
 
-    def configuration_of(self, place: Place, section: Sequence[str]) -> _Object:
+    def configuration_of(self, place: Draft, section: Sequence[str]) -> _Object:
         """Return the configuration that has the object of a place at ``section``."""
         base = self.object_of(place)
         for name in reversed(section):
             base = self.outer(base, name)
         return base
 
-    def object_of(self, place: Place) -> _Object:
+    def object_of(self, place: Draft) -> _Object:
         """Return the object that a place sets."""
-        if place.form is Form.ASSIGNMENTS:
+        if place.form is SiteForm.ASSIGNMENTS:
             return _Object(path=self.function.original(place.object))
         made = self.source.parent(place.items[0].node)
         return _Object(made) if isinstance(made, ast.expr) else _NOWHERE

@@ -7,24 +7,24 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.source import EXACT_STRINGS, Source, dotted
+from cgmigrate.documents.python.source import EXACT_STRINGS, Parsed, dotted
 from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.documents.sites import Role, Use
-from cgmigrate.documents.uses import Appearance, Reason
+from cgmigrate.documents.uses import Appearance, NoUse
 from cgmigrate.text.spans import Span
 
 _MESSAGE_ARGUMENTS = frozenset(("help", "match", "reason", "description", "msg", "message"))
 
 
 @dataclass(slots=True)
-class RoleReader:
+class PythonRoleReader:
     """Decides the role of each name; names have to come in the order of the text.
 
     ``lines`` are those with a name, in order. ``written`` are the settings of sites by the offset of their names,
     ``comments`` the spans of comments.
     """
 
-    source: Source
+    source: Parsed
     lines: Sequence[int]
     written: Mapping[int, Use]
     comments: Sequence[Span]
@@ -62,7 +62,7 @@ class RoleReader:
             yield above
             above = self._parents.get(id(above))
 
-    def __call__(self, appearance: Appearance) -> Use | Reason:
+    def __call__(self, appearance: Appearance) -> Use | NoUse:
         """Return the use that a name is, or why it is none."""
         if (use := self.written.get(appearance.span.start)) is not None:
             return use
@@ -91,7 +91,7 @@ class RoleReader:
             return next((above for above in inside if isinstance(above, ast.JoinedStr)), node)
         return node
 
-    def _of_name(self, node: ast.AST, appearance: Appearance) -> Use | Reason:
+    def _of_name(self, node: ast.AST, appearance: Appearance) -> Use | NoUse:
         match node:
             case ast.Attribute(ctx=ctx):
                 role = Role.READ if isinstance(ctx, ast.Load) else Role.WRITE
@@ -102,7 +102,7 @@ class RoleReader:
                 return appearance.use(Role.DEFINE)
             case ast.Name() if self._is_field(node):
                 return appearance.use(Role.DEFINE)
-        return Reason.IMPORT if isinstance(node, (ast.alias, ast.Import, ast.ImportFrom)) else Reason.VARIABLE
+        return NoUse.IMPORT if isinstance(node, (ast.alias, ast.Import, ast.ImportFrom)) else NoUse.VARIABLE
 
     def _is_field(self, node: ast.Name) -> bool:
         """Whether a name is a field of a class: `name: type`, `name = value` in its body."""

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.code import Code
+from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.shell.words import EXPANDED
 from cgmigrate.text.spans import Span
 
@@ -45,7 +45,7 @@ def escaped(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class HeredocForm:
     """How a here-document is written."""
 
     is_expanded: bool
@@ -54,7 +54,7 @@ class Form:
     """Whether it is shell code."""
 
 
-def code_of(text: str, span: Span, form: Form, names: Sequence[int], variables: Collection[str]) -> Code:
+def code_of(text: str, span: Span, form: HeredocForm, names: Sequence[int], variables: Collection[str]) -> CodeText:
     """Return the text of the here-document at a span. Raises UncertainTextError.
 
     ``names`` is where names of settings begin, ``variables`` are those of the script that contain flags of settings.
@@ -62,7 +62,7 @@ def code_of(text: str, span: Span, form: Form, names: Sequence[int], variables: 
     if form.is_expanded:
         inside = [at - span.start for at in names if span.start <= at < span.end]
         _check(text[span.start : span.end], inside, variables, form.is_script)
-    code = Code.joined(list(_pieces(text, span, form)))
+    code = CodeText.joined(list(_pieces(text, span, form)))
     for name in EXPANDED.findall(code.text) if form.is_script else ():
         if name in variables and not _is_set(name, code.text):
             raise UncertainTextError(_SETS_FLAGS.format(name=name))
@@ -73,16 +73,16 @@ def _is_set(name: str, code: str) -> bool:
     return re.search(_SETS.format(name=re.escape(name)), code, re.MULTILINE) is not None
 
 
-def _pieces(text: str, span: Span, form: Form) -> Iterator[Code]:
+def _pieces(text: str, span: Span, form: HeredocForm) -> Iterator[CodeText]:
     """Yield the lines of a here-document."""
     at = span.start
     while at < span.end:
         end = text.index("\n", at)
         is_joined = form.is_expanded and _ends_in_backslash(text, at, end)
-        yield from _characters(text, at, end - is_joined) if form.is_expanded else [Code.of(text, at, end)]
+        yield from _characters(text, at, end - is_joined) if form.is_expanded else [CodeText.of(text, at, end)]
         if is_joined:
-            yield Code.of(text, end - 1, end)
-        yield Code.written_as("\n", end, end + 1)
+            yield CodeText.of(text, end - 1, end)
+        yield CodeText.written_as("\n", end, end + 1)
         at = end + 1
 
 
@@ -91,13 +91,13 @@ def _ends_in_backslash(text: str, start: int, end: int) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 
-def _characters(text: str, start: int, end: int) -> Iterator[Code]:
+def _characters(text: str, start: int, end: int) -> Iterator[CodeText]:
     """Yield a line without the backslashes that the shell takes away."""
     for match in _ESCAPE.finditer(text, start, end):
-        yield Code.of(text, start, match.start())
-        yield Code.written_as(match.group()[1], *match.span())
+        yield CodeText.of(text, start, match.start())
+        yield CodeText.written_as(match.group()[1], *match.span())
         start = match.end()
-    yield Code.of(text, start, end)
+    yield CodeText.of(text, start, end)
 
 
 # --- what the shell expands ------------------------------------------------------------------------------

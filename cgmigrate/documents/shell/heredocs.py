@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.code import Code
-from cgmigrate.documents.nesting import Part, as_written
+from cgmigrate.documents.code import CodeText
+from cgmigrate.documents.nesting import Nested, as_written
 from cgmigrate.documents.shell.changed_files import line_that_changes
-from cgmigrate.documents.shell.heredoc_text import Form, UncertainTextError, code_of, escaped
+from cgmigrate.documents.shell.heredoc_text import HeredocForm, UncertainTextError, code_of, escaped
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import words_of
 from cgmigrate.documents.syntax import SHEBANG_BYTES, Syntax, syntax_of_file
@@ -62,14 +62,14 @@ class Heredoc:
     """
 
     span: Span
-    code: Code
+    code: CodeText
     name: str
     is_expanded: bool
     reason: str = ""
 
-    def part(self, number: int) -> Part:
+    def part(self, number: int) -> Nested:
         """Return it as the part of a script."""
-        return Part(number, self.span, self.code, self.name, escaped=escaped if self.is_expanded else as_written)
+        return Nested(number, self.span, self.code, self.name, escaped=escaped if self.is_expanded else as_written)
 
 
 def heredocs(tree: ShellTree, names: Sequence[int], variables: Collection[str]) -> list[Heredoc]:
@@ -100,11 +100,11 @@ def _read(body: Node, tree: ShellTree, names: Sequence[int], variables: Collecti
         is_expanded = not set(tree.written(start)) & set("'\"\\")
         span = _lines(tree, redirect, span, re.sub(r"['\"\\]", "", tree.written(start)))
         name = _name(redirect, tree, tree.text[span.start : span.end])
-        form = Form(is_expanded, syntax_of_file(name, b"") is Syntax.SHELL)
+        form = HeredocForm(is_expanded, syntax_of_file(name, b"") is Syntax.SHELL)
         code = code_of(tree.text, span, form, names, variables)
         return Heredoc(span, code, name, is_expanded)
     except UncertainTextError as error:
-        return Heredoc(span, Code(), "", is_expanded, str(error))
+        return Heredoc(span, CodeText(), "", is_expanded, str(error))
 
 
 def _lines(tree: ShellTree, redirect: Node, body: Span, delimiter: str) -> Span:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.shell.related_code import Code
+from cgmigrate.documents.shell.related_code import ScriptText
 from cgmigrate.documents.shell.words import Word, literal_text
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _OTHER_CODE = re.compile(r"(?<![\w./-])(?:eval|source)(?![\w./-])|(?:^|[;&|])[ \
 class KnownVariables:
     """The variables of a script with a known value."""
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: ScriptText) -> None:
         self._code = code
         self._values: dict[str, tuple[int, str] | None] = {}
         """Where the assignment of a variable ends, and its value."""
@@ -38,7 +38,7 @@ class KnownVariables:
         return [known[1]] if tree.text[word.start] == '"' else known[1].split()
 
 
-def _value(name: str, code: Code) -> tuple[int, str] | None:
+def _value(name: str, code: ScriptText) -> tuple[int, str] | None:
     """Return where the assignment of a variable ends, and its value."""
     assignments, tree = code.assignments(name), code.tree
     if len(assignments) != 1 or not _is_plain(assignments[0]):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.overrides import COMPUTED, override_pattern, override_text, override_value
 from cgmigrate.documents.shell.flags import Flag
-from cgmigrate.documents.shell.fragments import Form, Fragment
-from cgmigrate.documents.shell.site_rewriter import SiteRewriter
+from cgmigrate.documents.shell.fragments import Fragment, Layout
+from cgmigrate.documents.shell.site_rewriter import ShellSiteRewriter
 from cgmigrate.documents.shell.words import Word, literal_with_brackets
 from cgmigrate.documents.sites import Use
 from cgmigrate.megatron.catalogue import Catalogue
@@ -90,7 +90,7 @@ def _override(word: Word, at: int, match: re.Match[str], written_and_value: tupl
     return Flag(Use(match[3], key, value, word.span), name, (values,), at, at)
 
 
-class OverrideRewriter(SiteRewriter):
+class OverrideRewriter(ShellSiteRewriter):
     """Rewrites the overrides of one object."""
 
     def __init__(self, text: str, index: int, line: OverrideLine, catalogue: Catalogue) -> None:
@@ -122,7 +122,7 @@ class OverrideRewriter(SiteRewriter):
 
     def _quoted(self, flag: Flag, value: str) -> str:
         """Return a value as a shell has to read it; in a string and inside quotes it is as it is."""
-        inside = self.text[flag.span.start] in _QUOTES or self.line.fragment.form in (Form.STRING, Form.FILE)
+        inside = self.text[flag.span.start] in _QUOTES or self.line.fragment.form in (Layout.STRING, Layout.FILE)
         return value if inside or _PLAIN_VALUE.fullmatch(value) else f"'{value}'"
 
 

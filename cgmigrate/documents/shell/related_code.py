@@ -27,7 +27,7 @@ _UNKNOWN = ""
 """The name of a variable that no script has."""
 
 
-class Code:
+class ScriptText:
     """A script as it is searched for variables."""
 
     def __init__(self, tree: ShellTree) -> None:

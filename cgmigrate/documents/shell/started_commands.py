@@ -9,15 +9,15 @@ from cgmigrate.documents.shell.fragments import Fragment, FragmentReader
 from cgmigrate.documents.shell.objects import users_of
 from cgmigrate.documents.shell.overrides import OverrideLine
 from cgmigrate.documents.shell.words import Word
-from cgmigrate.documents.sites import Command
+from cgmigrate.documents.sites import OverridingCommand
 
 
 def commands_of(
     lines: Sequence[OverrideLine], fragments: Sequence[Fragment], reader: FragmentReader
-) -> Mapping[int, tuple[Command, ...]]:
+) -> Mapping[int, tuple[OverridingCommand, ...]]:
     """Return the command lines that surely get some overrides, by the number of these."""
     seen: Counter[tuple[str, ...]] = Counter()
-    result: dict[int, list[Command]] = {}
+    result: dict[int, list[OverridingCommand]] = {}
     overrides = {one.span for line in lines for one in line.overrides}
     for parts in users_of(fragments, reader.plain_variables):
         numbers = [number for number, line in enumerate(lines) if line.fragment in parts]
@@ -26,7 +26,7 @@ def commands_of(
         every = (word for part in parts for word in part.words if word.span not in overrides)
         words = tuple(text for word in every for text in _texts(word, reader))
         for number in numbers:
-            result.setdefault(number, []).append(Command(words, (seen[words],)))
+            result.setdefault(number, []).append(OverridingCommand(words, (seen[words],)))
         seen[words] += 1
     return {number: tuple(commands) for number, commands in result.items()}
 

@@ -19,14 +19,14 @@ from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Problem, Prob
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
-from cgmigrate.documents.yaml.equivalence import Comparison
-from cgmigrate.documents.yaml.keys import Place, is_flag, neighbours_of, prefixes_of, settings_in, targets_of
-from cgmigrate.documents.yaml.line_edits import Writer
+from cgmigrate.documents.yaml.equivalence import Equality
+from cgmigrate.documents.yaml.keys import KeyNodes, is_flag, neighbours_of, prefixes_of, settings_in, targets_of
+from cgmigrate.documents.yaml.line_edits import LineEdits
 from cgmigrate.documents.yaml.lines import Lines
 from cgmigrate.documents.yaml.merges import merge_error, merges_in
 from cgmigrate.documents.yaml.parse_errors import parse_error
 from cgmigrate.documents.yaml.references import defaults_of, top_level_words
-from cgmigrate.documents.yaml.site_rewriter import SiteRewriter
+from cgmigrate.documents.yaml.site_rewriter import YamlSiteRewriter
 from cgmigrate.documents.yaml.tree import Node, closing_order, parse_tree
 from cgmigrate.documents.yaml.values import value_of, yaml_text
 from cgmigrate.megatron.catalogue import Catalogue
@@ -36,7 +36,7 @@ from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.documents.uses import Appearances
-    from cgmigrate.documents.yaml.surroundings import Surroundings
+    from cgmigrate.documents.yaml.surroundings import YamlSurroundings
 
 _MAX_MERGED = 10_000
 _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, so it is not examined"
@@ -54,7 +54,7 @@ class YamlDocument(TextDocument):
         self.skipped: Sequence[tuple[Use, str]] = ()
         self.top_level_words: list[tuple[str, str]] = []
         """Top-level keys, each with a word of its value, which may name a file that this one is merged into."""
-        self._places: list[Place] = []
+        self._places: list[KeyNodes] = []
         self._again: YamlDocument | None = None
         self._lines: Lines | None = None
         """Where the lines are; read once, since each fix is also checked by itself."""
@@ -91,7 +91,7 @@ class YamlDocument(TextDocument):
             pairs = settings_in(mapping, self.catalogue)
             blocked_by = paths.unknown(mapping) or (merge_error(mapping) if id(mapping) in merged else "")
             for prefix in prefixes[id(mapping)]:
-                place, index = Place(mapping, prefix), len(self._places)
+                place, index = KeyNodes(mapping, prefix), len(self._places)
                 indices[id(mapping), prefix] = index
                 self._places.append(place)
                 site = self._site(index, place, pairs.get(prefix, []), paths, blocked_by)
@@ -105,7 +105,7 @@ class YamlDocument(TextDocument):
                 self.sites[index] = replace(self.sites[index], inherits=tuple(sources), unordered=unordered)
 
     def _site(
-        self, index: int, place: Place, pairs: Sequence[tuple[str, Node, Node]], paths: AliasPaths, blocked_by: str
+        self, index: int, place: KeyNodes, pairs: Sequence[tuple[str, Node, Node]], paths: AliasPaths, blocked_by: str
     ) -> Site:
         mapping = place.mapping
         written: dict[str, Use] = {}
@@ -152,16 +152,16 @@ class YamlDocument(TextDocument):
     @cached_property
     def appearances(self) -> Appearances:
         """The appearances of settings, with the reasons of those that are no uses."""
-        from cgmigrate.documents.uses import Reason, appearances_in, classified
-        from cgmigrate.documents.yaml.uses import RoleReader
+        from cgmigrate.documents.uses import NoUse, appearances_in, classified
+        from cgmigrate.documents.yaml.uses import YamlRoleReader
 
         names = appearances_in(self.text, self.catalogue)
         if any(problem.kind in UNREADABLE for problem in self.problems):
-            return classified(names, lambda _: Reason.UNREAD)
+            return classified(names, lambda _: NoUse.UNREAD)
         written: dict[int, Use] = {}
         for site, place in zip(self.sites, self._places, strict=True):
             written |= {place.pairs[use.setting][0].target.start: use for use in site.written}
-        return classified(names, RoleReader(self.text, self.roots, written, self._comments[0]))
+        return classified(names, YamlRoleReader(self.text, self.roots, written, self._comments[0]))
 
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
@@ -179,10 +179,10 @@ class YamlDocument(TextDocument):
         return Missing.UNKNOWN if value is Missing.ABSENT and self.builds_on else value
 
     @cached_property
-    def _surroundings(self) -> Surroundings:
-        from cgmigrate.documents.yaml.surroundings import Surroundings
+    def _surroundings(self) -> YamlSurroundings:
+        from cgmigrate.documents.yaml.surroundings import YamlSurroundings
 
-        return Surroundings(self.roots)
+        return YamlSurroundings(self.roots)
 
     # --- writing ----------------------------------------------------------------------------
 
@@ -197,9 +197,9 @@ class YamlDocument(TextDocument):
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites; see ``sites.Document``."""
         self._lines = self._lines or Lines(self.text)
-        writer = Writer(self._lines)
+        writer = LineEdits(self._lines)
         for index, after in sorted(rewrites.items()):
-            SiteRewriter(writer, self.sites[index], self._places[index], self.catalogue).write(after)
+            YamlSiteRewriter(writer, self.sites[index], self._places[index], self.catalogue).write(after)
         result = sorted(writer.finish(), key=lambda edit: (edit.start, edit.end))
         if any(left.end > right.start for left, right in pairwise(result)):
             raise CannotEditError(min(rewrites), "two changes replace the same text")
@@ -213,7 +213,7 @@ class YamlDocument(TextDocument):
             known[problem.kind] -= 1
             if known[problem.kind] < 0:
                 return f"it would no longer be read: {problem.message}"
-        at = Comparison(self, again, self._places, rewrites).first_difference()
+        at = Equality(self, again, self._places, rewrites).first_difference()
         if at is None:
             return ""
         return f"something else in the file would be read differently (line {self.text.count(chr(10), 0, at) + 1})"

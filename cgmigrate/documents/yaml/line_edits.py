@@ -24,7 +24,7 @@ class _LineChange:
     line: str | None = None
 
 
-class Writer:
+class LineEdits:
     """Collects the changes of a text: replaced spans, deleted and inserted lines, removed pairs."""
 
     def __init__(self, lines: Lines) -> None:

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.code import CannotMapError, Code
-from cgmigrate.documents.nesting import Part
+from cgmigrate.documents.code import CannotMapError, CodeText
+from cgmigrate.documents.nesting import Nested
 from cgmigrate.documents.overrides import without_shell_quotes
 from cgmigrate.documents.yaml.scalar_code import scalar_code
 from cgmigrate.documents.yaml.tree import Node
@@ -27,7 +27,7 @@ _INSIDE = "the change is not inside one item of the list"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ListPart(Part):
+class ListPart(Nested):
     """A list as a part: ``items`` are its scalars."""
 
     items: tuple[Node, ...] = ()
@@ -109,13 +109,13 @@ class ListCode:
     ``is_quoted`` says that the code has quotes around an item, so only a shell reads it as the list is.
     """
 
-    code: Code
+    code: CodeText
     is_quoted: bool
 
     @property
-    def as_script(self) -> Code:
+    def as_script(self) -> CodeText:
         """The code as a command whose first word is not known."""
-        return Code.added(f"{_UNKNOWN} ") + self.code
+        return CodeText.added(f"{_UNKNOWN} ") + self.code
 
 
 def list_code(node: Node, text: str, names: Sequence[int]) -> ListCode | None:
@@ -123,23 +123,23 @@ def list_code(node: Node, text: str, names: Sequence[int]) -> ListCode | None:
 
     ``names`` is where flags of settings begin.
     """
-    parts: list[Code] = []
+    parts: list[CodeText] = []
     for before, item in zip([None, *node.items], node.items, strict=False):
         word = _item(item, text)
         if word is None and _has(item, names):
             return None
         if before is not None:
             is_clear = "#" not in text[before.end : item.start]
-            parts.append(Code.written_as(" ", before.end, item.start) if is_clear else Code.added(" "))
-        parts.append(word or Code.added(_UNKNOWN))
-    return ListCode(Code.joined(parts), any("'" in part.text for part in parts))
+            parts.append(CodeText.written_as(" ", before.end, item.start) if is_clear else CodeText.added(" "))
+        parts.append(word or CodeText.added(_UNKNOWN))
+    return ListCode(CodeText.joined(parts), any("'" in part.text for part in parts))
 
 
 def _has(item: Node, names: Sequence[int]) -> bool:
     return any(item.start <= name < item.end for name in names)
 
 
-def _item(item: Node, text: str) -> Code | None:
+def _item(item: Node, text: str) -> CodeText | None:
     """Return an item as a word, None for several; its quotes belong to the first and last characters."""
     code = scalar_code(item, text)
     if code is None or item.anchor or "\n" in text[item.start : item.end]:
@@ -150,11 +150,11 @@ def _item(item: Node, text: str) -> Code | None:
         return code
     starts, ends = list(code.starts), list(code.ends)
     starts[0], ends[-1] = item.start, item.end
-    return Code(code.text, starts, ends)
+    return CodeText(code.text, starts, ends)
 
 
-def _quoted(code: Code, item: Node) -> Code:
+def _quoted(code: CodeText, item: Node) -> CodeText:
     """Return an item in quotes of a shell: those of the item, or else quotes that have no character in the file."""
     width = 1 if item.style else 0
-    opening = Code.written_as("'", item.start, item.start + width)
-    return opening + code + Code.written_as("'", item.end - width, item.end)
+    opening = CodeText.written_as("'", item.start, item.start + width)
+    return opening + code + CodeText.written_as("'", item.end - width, item.end)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from cgmigrate.documents.code import CannotMapError, Code
+from cgmigrate.documents.code import CannotMapError, CodeText
 from cgmigrate.documents.yaml.tree import STR, Node
 
 _HEADER = re.compile(r"[|>][+-]?[1-9]?[+-]?[ \t]*(?:#[^\n]*)?\r?\n")
@@ -20,7 +20,7 @@ _SAFE = re.compile(r"[\w./=@%+ -]*", re.ASCII)
 """New text that is the same in every style."""
 
 
-def scalar_code(node: Node, text: str) -> Code | None:
+def scalar_code(node: Node, text: str) -> CodeText | None:
     """Return the text of a scalar as YAML reads it, None if the way back to the file is not certain."""
     if node.kind != "scalar" or node.tag not in (None, "!", STR) or not node.value:
         return None
@@ -33,23 +33,23 @@ def _is_same(text: str, node: Node) -> bool:
     return text == node.value or (node.style in ("|", ">") and text.rstrip("\n") == node.value.rstrip("\n"))
 
 
-def _literal(node: Node, text: str) -> Code | None:
+def _literal(node: Node, text: str) -> CodeText | None:
     lines = _block_lines(node, text)
     if lines is None:
         return None
     parts = _joined_by("\n", lines, text)
     if node.value.endswith("\n") and (match := re.compile(r"\r?\n").match(text, lines[-1][1])):
-        parts.append(Code.written_as("\n", *match.span()))
-    return Code.joined(parts)
+        parts.append(CodeText.written_as("\n", *match.span()))
+    return CodeText.joined(parts)
 
 
-def _joined_by(between: str, lines: Sequence[tuple[int, int]], text: str) -> list[Code]:
+def _joined_by(between: str, lines: Sequence[tuple[int, int]], text: str) -> list[CodeText]:
     """Return lines as code, with what the scalar's text has between them."""
     parts = []
     for (start, end), (after, _) in zip(lines, [*lines[1:], (None, None)], strict=True):
-        parts.append(Code.of(text, start, end))
+        parts.append(CodeText.of(text, start, end))
         if after is not None:
-            parts.append(Code.written_as(between, end, after))
+            parts.append(CodeText.written_as(between, end, after))
     return parts
 
 
@@ -73,45 +73,45 @@ def _block_lines(node: Node, text: str) -> list[tuple[int, int]] | None:
     return [(min(start + indent, end), end) for start, end in lines]
 
 
-def _folded(node: Node, text: str) -> Code | None:
+def _folded(node: Node, text: str) -> CodeText | None:
     lines = _block_lines(node, text)
-    return None if lines is None else Code.joined(_joined_by(" ", lines, text))
+    return None if lines is None else CodeText.joined(_joined_by(" ", lines, text))
 
 
-def _plain(node: Node, text: str) -> Code:
-    return Code.joined(list(_with_folds(text, node.start, node.end)))
+def _plain(node: Node, text: str) -> CodeText:
+    return CodeText.joined(list(_with_folds(text, node.start, node.end)))
 
 
-def _with_folds(text: str, start: int, end: int) -> Iterator[Code]:
+def _with_folds(text: str, start: int, end: int) -> Iterator[CodeText]:
     """Yield text whose line breaks are blanks."""
     for fold in _FOLD.finditer(text, start, end):
-        yield Code.of(text, start, fold.start())
-        yield Code.written_as(" ", *fold.span())
+        yield CodeText.of(text, start, fold.start())
+        yield CodeText.written_as(" ", *fold.span())
         start = fold.end()
-    yield Code.of(text, start, end)
+    yield CodeText.of(text, start, end)
 
 
-def _single(node: Node, text: str) -> Code:
-    return Code.joined(list(_with_escapes(text, node, re.compile("''"), lambda _: "'")))
+def _single(node: Node, text: str) -> CodeText:
+    return CodeText.joined(list(_with_escapes(text, node, re.compile("''"), lambda _: "'")))
 
 
-def _double(node: Node, text: str) -> Code:
+def _double(node: Node, text: str) -> CodeText:
     escapes = re.compile(r"\\(.)", re.DOTALL)
-    return Code.joined(list(_with_escapes(text, node, escapes, lambda match: _ESCAPES.get(match[1], "\0"))))
+    return CodeText.joined(list(_with_escapes(text, node, escapes, lambda match: _ESCAPES.get(match[1], "\0"))))
 
 
 def _with_escapes(
     text: str, node: Node, escape: re.Pattern[str], meaning: Callable[[re.Match[str]], str]
-) -> Iterator[Code]:
+) -> Iterator[CodeText]:
     start, end = node.start + 1, node.end - 1
     for match in escape.finditer(text, start, end):
         yield from _with_folds(text, start, match.start())
-        yield Code.written_as(meaning(match), *match.span())
+        yield CodeText.written_as(meaning(match), *match.span())
         start = match.end()
     yield from _with_folds(text, start, end)
 
 
-_READERS: dict[str, Callable[[Node, str], Code | None]] = {
+_READERS: dict[str, Callable[[Node, str], CodeText | None]] = {
     "": _plain,
     "'": _single,
     '"': _double,

@@ -35,7 +35,7 @@ class _Holder:
     key: Node | None
 
 
-class Surroundings:
+class YamlSurroundings:
     """The configurations that the mappings of a file belong to."""
 
     def __init__(self, roots: Sequence[Node]) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.sites import Role, Use
-from cgmigrate.documents.uses import Appearance, Reason
+from cgmigrate.documents.uses import Appearance, NoUse
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.text.spans import Span
 
@@ -16,7 +16,7 @@ _INTERPOLATION = re.compile(r"\$\{[^{}]*$")
 
 
 @dataclass(slots=True)
-class RoleReader:
+class YamlRoleReader:
     """Decides the role of each name.
 
     ``written`` are the settings of sites by the offset of their keys, ``comments`` the spans of comments.
@@ -41,13 +41,13 @@ class RoleReader:
         self._scalars.sort(key=lambda pair: pair[0].start)
         self._starts = [node.start for node, _ in self._scalars]
 
-    def __call__(self, appearance: Appearance) -> Use | Reason:
+    def __call__(self, appearance: Appearance) -> Use | NoUse:
         """Return the use that a name is, or why it is none."""
         at = bisect_right(self._starts, appearance.span.start) - 1
         node, what = self._scalars[at] if at >= 0 else (None, "")
         if node is None or appearance.span.start >= node.end:
             in_comment = any(span.start <= appearance.span.start < span.end for span in self.comments)
-            return appearance.use(Role.MENTION) if in_comment else Reason.ANCHOR
+            return appearance.use(Role.MENTION) if in_comment else NoUse.ANCHOR
         if what == "key":
             return self.written.get(node.start) or appearance.use(Role.WRITE)
         return appearance.use(self._of_value(node, what, appearance))

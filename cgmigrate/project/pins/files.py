@@ -35,7 +35,7 @@ class Pin:
     admitted: frozenset[Release] = frozenset()
 
 
-class Problem(NamedTuple):
+class PinProblem(NamedTuple):
     """A reason why a file, or a requirement in it, is not used or can be wrong."""
 
     path: Path
@@ -55,7 +55,7 @@ class OpaquePin(NamedTuple):
 class PinReport:
     """What reading pin files reports besides the pin."""
 
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[PinProblem] = field(default_factory=list)
     opaque: list[OpaquePin] = field(default_factory=list)
 
 
@@ -98,14 +98,14 @@ def _read(path: Path, kind: PinFormat, report: PinReport) -> Pin | None:
     return _combined(path, requirements, report)
 
 
-def requirements_in(path: Path, kind: PinFormat, package: Package, problems: list[Problem]) -> list[Requirement]:
+def requirements_in(path: Path, kind: PinFormat, package: Package, problems: list[PinProblem]) -> list[Requirement]:
     """Return what a file requires of a package, and report why it cannot be read. Never raises."""
     try:
         data = read_bytes(path, MAX_GENERATED)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return []
     except OSError as error:
-        problems.append(Problem(path, None, f"cannot be read ({error.strerror}); its pin is not used"))
+        problems.append(PinProblem(path, None, f"cannot be read ({error.strerror}); its pin is not used"))
         return []
     text = data.decode("utf-8-sig", errors="replace")
     # The path of package_info.py says that it is that of megatron-core; its text need not.
@@ -115,7 +115,7 @@ def requirements_in(path: Path, kind: PinFormat, package: Package, problems: lis
         return list(kind.read(text, package))
     except (ValueError, RecursionError, MemoryError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
-        problems.append(Problem(path, None, f"cannot be parsed ({reason[0]}); its pin is not used"))
+        problems.append(PinProblem(path, None, f"cannot be parsed ({reason[0]}); its pin is not used"))
         return []
 
 
@@ -129,7 +129,7 @@ def _combined(path: Path, requirements: list[Requirement], report: PinReport) ->
     for requirement, releases in usable:
         if not common & releases:
             message = f"{first.text} and {requirement.text} (line {requirement.line}) disagree; the first is used"
-            report.problems.append(Problem(path, first.line, message))
+            report.problems.append(PinProblem(path, first.line, message))
             return _pin(path, first.line, first.text, usable[0][1])
         common &= releases
     for requirement, releases in usable:
@@ -157,7 +157,7 @@ def _is_usable(path: Path, requirement: Requirement, one: Admitted, report: PinR
     elif not one.releases:
         problem = f"{requirement.text} admits no known release ({KNOWN_RANGE}); it is ignored"
     if problem:
-        report.problems.append(Problem(path, requirement.line, problem))
+        report.problems.append(PinProblem(path, requirement.line, problem))
     return bool(one.releases)
 
 

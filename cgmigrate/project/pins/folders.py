@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cgmigrate.megatron.packages import core
 from cgmigrate.megatron.source_trees import environments_in
 from cgmigrate.project.pins.dockerfiles import read_dockerfile, read_install_script
-from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinReport, Problem, read_pin_file
+from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinProblem, PinReport, read_pin_file
 from cgmigrate.project.pins.lock_files import read_lock_file
 from cgmigrate.project.pins.package_info import FILE_NAME
 from cgmigrate.project.pins.package_metadata import FILE_NAMES, metadata_folder, read_metadata
@@ -48,7 +48,7 @@ class FolderPins(NamedTuple):
     """The pin of a folder, if any, and what its files report; ``is_root`` says that a checkout begins there."""
 
     pin: Pin | None
-    problems: tuple[Problem, ...]
+    problems: tuple[PinProblem, ...]
     is_root: bool
     opaque: OpaquePin | None = None
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from cgmigrate.verify.arms import Result
+from cgmigrate.verify.arms import ArmResult
 from cgmigrate.verify.page.answer import Judged, answer
 from cgmigrate.verify.page.badges import Badge, badges_of
 from cgmigrate.verify.page.matrix import matrix
@@ -21,7 +21,7 @@ from cgmigrate.verify.page.runs import RunSection, judged_run, run_section
 from cgmigrate.verify.page.terms import terms_of_readings, terms_of_runs
 
 if TYPE_CHECKING:
-    from cgmigrate.verify.compare import Comparison
+    from cgmigrate.verify.compare import ArmComparison
     from cgmigrate.verify.config_level import ConfigVerdict
 
 __all__ = ["config_page", "page"]
@@ -31,7 +31,7 @@ _OF_READINGS = "Do the migrated settings capture the same graphs?"
 _NOTHING_RAN = "As megatron-core itself reads them. Nothing was run, so nothing is said of numbers."
 
 
-def page(comparisons: Sequence[Comparison], results: Mapping[str, Result], meta: Mapping[str, str]) -> str:
+def page(comparisons: Sequence[ArmComparison], results: Mapping[str, ArmResult], meta: Mapping[str, str]) -> str:
     """The report of runs as HTML, to be written as UTF-8.
 
     ``results`` holds each arm's result by ``Arm.key``; an arm that it does not hold is shown as not run. ``meta`` is

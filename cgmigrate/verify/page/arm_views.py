@@ -17,12 +17,12 @@ from cgmigrate.verify.arms import (
     MIGRATED,
     ROLES,
     TRAINING,
+    ArmResult,
     Rank,
-    Result,
 )
 
 if TYPE_CHECKING:
-    from cgmigrate.verify.compare import Comparison
+    from cgmigrate.verify.compare import ArmComparison
 
 Content = TypeVar("Content", bound=Hashable)
 
@@ -36,7 +36,7 @@ class ArmView:
 
     role: str
     release: str
-    result: Result | None
+    result: ArmResult | None
     same_as: str = ""
 
     @property
@@ -55,7 +55,7 @@ class ArmView:
         return self.result is not None and self.result.outcome == DONE and bool(self.result.ranks)
 
     @property
-    def run(self) -> Result:
+    def run(self) -> ArmResult:
         """The result of an arm that is known to have one."""
         assert self.result is not None
         return self.result
@@ -66,7 +66,7 @@ class ArmView:
         return self.run.ranks
 
 
-def arms_of(comparison: Comparison, results: Mapping[str, Result]) -> list[ArmView]:
+def arms_of(comparison: ArmComparison, results: Mapping[str, ArmResult]) -> list[ArmView]:
     """The arms of a comparison, in the order of the roles."""
     views: list[ArmView] = []
     first: dict[str, str] = {}

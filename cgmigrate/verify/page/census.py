@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from cgmigrate.verify import metrics
 from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, Rank
-from cgmigrate.verify.metrics import Group
+from cgmigrate.verify.metrics import GraphGroup
 from cgmigrate.verify.page.arm_views import (
     NOTHING,
     ArmView,
@@ -24,7 +24,7 @@ from cgmigrate.verify.page.arm_views import (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CellLine:
     """A line of a cell; ``setting`` is the name whose value ``text`` is, ``is_marked`` says that only this arm has it.
 
     ``detail`` is added in small letters, ``title`` is shown where the mouse rests.
@@ -41,7 +41,7 @@ class Line:
 class Cell:
     """What each group of processes has, by its name; ``same_as`` says which arm has the same and replaces it."""
 
-    parts: tuple[tuple[str, tuple[Line, ...]], ...]
+    parts: tuple[tuple[str, tuple[CellLine, ...]], ...]
     same_as: str = ""
 
 
@@ -54,7 +54,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class CensusSection:
     """Sentences, and a table with a column for each group of ``heads``."""
 
     findings: tuple[str, ...]
@@ -62,7 +62,7 @@ class Census:
     facts: tuple[Fact, ...]
 
 
-def census(arms: Sequence[ArmView]) -> Census | None:
+def census(arms: Sequence[ArmView]) -> CensusSection | None:
     """The census of arms that are done; None without any."""
     if not arms:
         return None
@@ -77,7 +77,7 @@ def census(arms: Sequence[ArmView]) -> Census | None:
     facts = (
         Fact(name, tuple(_once(group[0], arms, content) for group in columns)) for name, content in contents.items()
     )
-    return Census(tuple(_in_words(arms)), tuple(map(names_of, columns)), tuple(facts))
+    return CensusSection(tuple(_in_words(arms)), tuple(map(names_of, columns)), tuple(facts))
 
 
 def _column(arm: ArmView) -> Hashable:
@@ -92,35 +92,35 @@ def _once(arm: ArmView, arms: Sequence[ArmView], content: Callable[[ArmView], Ce
     return replace(cell, same_as=same_as_legacy(arm, arms, content))
 
 
-def _effective(arm: ArmView) -> tuple[Line, ...]:
-    return tuple(Line(written(value), setting=name) for name, value in arm.run.effective.items())
+def _effective(arm: ArmView) -> tuple[CellLine, ...]:
+    return tuple(CellLine(written(value), setting=name) for name, value in arm.run.effective.items())
 
 
-def _captured_at(rank: Rank) -> tuple[Line, ...]:
-    return (Line(metrics.capture_steps(rank) or NOTHING),)
+def _captured_at(rank: Rank) -> tuple[CellLine, ...]:
+    return (CellLine(metrics.capture_steps(rank) or NOTHING),)
 
 
-def _calls(rank: Rank) -> tuple[Line, ...]:
-    return tuple(Line(f"{count} × {name}") for name, count in metrics.eager_calls(rank).items())
+def _calls(rank: Rank) -> tuple[CellLine, ...]:
+    return tuple(CellLine(f"{count} × {name}") for name, count in metrics.eager_calls(rank).items())
 
 
-def _graphs(arm: ArmView, expected: Callable[[Rank, Group], bool], unit: str) -> Cell:
-    def lines(rank: Rank) -> tuple[Line, ...]:
+def _graphs(arm: ArmView, expected: Callable[[Rank, GraphGroup], bool], unit: str) -> Cell:
+    def lines(rank: Rank) -> tuple[CellLine, ...]:
         shown = tuple(_line(group, expected(rank, group), unit) for group in metrics.census_groups(rank))
-        return shown or (Line("none"),)
+        return shown or (CellLine("none"),)
 
     return Cell(by_process(arm, lines))
 
 
-def _line(group: Group, expected: bool, unit: str) -> Line:
+def _line(group: GraphGroup, expected: bool, unit: str) -> CellLine:
     layers = f"{'layer' if len(group.layers) == 1 else 'layers'} {metrics.spans(group.layers)}" if group.layers else ""
-    return Line(group.line(unit), detail=layers, title=", ".join(group.modules), is_marked=not expected)
+    return CellLine(group.line(unit), detail=layers, title=", ".join(group.modules), is_marked=not expected)
 
 
 # --- legacy against migrated ---------------------------------------------------------------------------------
 
 
-def _counterpart(arm: ArmView, arms: Sequence[ArmView]) -> Callable[[Rank, Group], bool]:
+def _counterpart(arm: ArmView, arms: Sequence[ArmView]) -> Callable[[Rank, GraphGroup], bool]:
     """Whether a group of ``arm`` is found on the other side: legacy's in migrated, migrated's in legacy."""
     other = _other_side(arm, arms)
     if other is None:
@@ -137,7 +137,7 @@ def _other_side(arm: ArmView, arms: Iterable[ArmView]) -> ArmView | None:
     return by_role.get(MIGRATED) if arm.role in (LEGACY_SOURCE, LEGACY_TARGET) else None
 
 
-def _judge(one: ArmView, other: ArmView) -> Callable[[Group], Hashable]:
+def _judge(one: ArmView, other: ArmView) -> Callable[[GraphGroup], Hashable]:
     """What of two groups must be equal: all on one release, not the kernels between releases."""
     return (lambda group: group) if one.release == other.release else (lambda group: group.shape)
 
@@ -158,5 +158,5 @@ def _pair_in_words(legacy: ArmView, migrated: ArmView) -> str:
     return f"{legacy.name} and {migrated.name} capture {what}"
 
 
-def _judged(rank: Rank, judge: Callable[[Group], Hashable]) -> frozenset[Hashable]:
+def _judged(rank: Rank, judge: Callable[[GraphGroup], Hashable]) -> frozenset[Hashable]:
     return frozenset(map(judge, metrics.census_groups(rank)))

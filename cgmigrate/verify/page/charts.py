@@ -44,7 +44,7 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class AxisMark:
     """Something at a place of the view box: a tick with its text, or the mark of a step."""
 
     x: str
@@ -53,7 +53,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DrawnCurve:
     """A curve as it is drawn. ``dashes`` and ``offset`` are empty where it shares its line with no other curve."""
 
     role: str
@@ -62,7 +62,7 @@ class Line:
     dashes: str
     offset: str
     shape: str
-    marks: tuple[Mark, ...]
+    marks: tuple[AxisMark, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class LineChart:
     title: str
     summary: str
     unit: str
-    values: tuple[Mark, ...]
-    steps: tuple[Mark, ...]
-    lines: tuple[Line, ...]
+    values: tuple[AxisMark, ...]
+    steps: tuple[AxisMark, ...]
+    lines: tuple[DrawnCurve, ...]
     zero: str = ""
     """Where 0 is, if the chart marks it."""
     width: float = WIDTH
@@ -178,18 +178,18 @@ def shape_of(role: str) -> str:
     return _MARKERS.get(role, _MARKERS[EAGER])
 
 
-def _line(curve: Curve, frame: _Frame, place: int, sharing: int) -> Line:
+def _line(curve: Curve, frame: _Frame, place: int, sharing: int) -> DrawnCurve:
     points = [(frame.x(step), frame.y(value)) if _drawn(value) else None for step, value in enumerate(curve.values)]
     # Curves that lie on each other take turns in marking the steps.
     shown = [point for step, point in enumerate(points) if point and step % sharing == place % sharing]
-    return Line(
+    return DrawnCurve(
         role=curve.role,
         name=curve.name,
         path=_path(points),
         dashes=f"{DASH:g} {DASH * (sharing - 1):g}" if sharing > 1 else "",
         offset=f"{0 - DASH * place:g}" if sharing > 1 else "",
         shape=shape_of(curve.role),
-        marks=tuple(Mark(f"{x:.1f}", f"{y:.1f}") for x, y in shown),
+        marks=tuple(AxisMark(f"{x:.1f}", f"{y:.1f}") for x, y in shown),
     )
 
 
@@ -225,16 +225,16 @@ def _looks_like(one: Curve, other: Curve, frame: _Frame) -> bool:
     return all(abs(frame.y(left) - frame.y(right)) < NEAR for left, right in pairs if _drawn(left))
 
 
-def _values(frame: _Frame, ticks: Sequence[float]) -> tuple[Mark, ...]:
+def _values(frame: _Frame, ticks: Sequence[float]) -> tuple[AxisMark, ...]:
     digits = _digits(ticks)
     # Adding 0.0 turns a negative zero, which would be written "-0", into a plain one.
     texts = [f"{round(tick, digits) + 0.0:.{digits}f}" if abs(tick) < 1e6 else f"{tick:.3g}" for tick in ticks]
-    return tuple(Mark("", f"{frame.y(tick):.1f}", text) for tick, text in zip(ticks, texts, strict=True))
+    return tuple(AxisMark("", f"{frame.y(tick):.1f}", text) for tick, text in zip(ticks, texts, strict=True))
 
 
-def _steps(frame: _Frame) -> tuple[Mark, ...]:
+def _steps(frame: _Frame) -> tuple[AxisMark, ...]:
     every = max(1, math.ceil(frame.steps / 12))
-    return tuple(Mark(f"{frame.x(step):.1f}", "", str(step + 1)) for step in range(0, frame.steps, every))
+    return tuple(AxisMark(f"{frame.x(step):.1f}", "", str(step + 1)) for step in range(0, frame.steps, every))
 
 
 def _ticks(low: float, high: float) -> list[float]:
@@ -257,7 +257,7 @@ def _digits(ticks: Sequence[float]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class TimeBar:
     """One arm's time with its spread; ``note`` is the time in words, the rest shares of the chart's width (percent)."""
 
     role: str
@@ -273,7 +273,7 @@ class BarChart:
     """One bar an arm, from 0; the bars are as wide as the page, so the words beside them stay text."""
 
     title: str
-    bars: tuple[Bar, ...]
+    bars: tuple[TimeBar, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ def bar_chart(measured: Sequence[Measured], title: str) -> BarChart:
         return f"{100 * seconds / longest:.2f}%"
 
     bars = tuple(
-        Bar(time.role, time.name, time.note, share(time.median), share(time.least), share(time.most))
+        TimeBar(time.role, time.name, time.note, share(time.median), share(time.least), share(time.most))
         for time in measured
     )
     return BarChart(title, bars)

@@ -22,7 +22,7 @@ _COLUMNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ComparisonBadges:
     """The badges of one comparison; ``anchor`` is the id of its section, ``about`` says for whom it is."""
 
     badges: tuple[Badge, ...]
@@ -35,16 +35,16 @@ class Row:
     """A configuration: ``cells`` has a cell a column, each with the entries of that workload (mostly one, or none)."""
 
     name: str
-    cells: tuple[tuple[Entry, ...], ...]
+    cells: tuple[tuple[ComparisonBadges, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class SharedReason:
     """A reason with the comparisons that share it."""
 
     badges: tuple[Badge, ...]
     text: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ComparisonBadges, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Matrix:
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    reasons: tuple[Reason, ...]
+    reasons: tuple[SharedReason, ...]
 
 
 def matrix(judged: Sequence[Judged]) -> Matrix:
@@ -75,22 +75,22 @@ def workload_name(workload: str) -> str:
     return _COLUMNS.get(workload, workload)
 
 
-def _entries(judged: Sequence[Judged], name: str, workload: str) -> tuple[Entry, ...]:
+def _entries(judged: Sequence[Judged], name: str, workload: str) -> tuple[ComparisonBadges, ...]:
     return tuple(_entry(item) for item in judged if (item.name, item.workload) == (name, workload))
 
 
-def _entry(item: Judged) -> Entry:
+def _entry(item: Judged) -> ComparisonBadges:
     about = item.name if item.workload in (CONFIGURATION, NO_RUN) else f"{item.name}, {workload_name(item.workload)}"
-    return Entry(badges_of(item.verdict, item.changes), item.anchor, about)
+    return ComparisonBadges(badges_of(item.verdict, item.changes), item.anchor, about)
 
 
-def _reasons(judged: Sequence[Judged]) -> tuple[Reason, ...]:
+def _reasons(judged: Sequence[Judged]) -> tuple[SharedReason, ...]:
     groups: dict[tuple[str, tuple[str, ...], str], list[Judged]] = {}
     for item in judged:
         groups.setdefault((item.verdict, item.changes, item.reason), []).append(item)
     # What needs a person's eye is read first.
     ordered = sorted(groups.items(), key=lambda group: -verdict_order(group[0][0]))
     return tuple(
-        Reason(badges_of(verdict, changes), reason, tuple(map(_entry, items)))
+        SharedReason(badges_of(verdict, changes), reason, tuple(map(_entry, items)))
         for (verdict, changes, reason), items in ordered
     )

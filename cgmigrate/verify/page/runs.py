@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cgmigrate.verify.arms import Result
+from cgmigrate.verify.arms import ArmResult
 from cgmigrate.verify.page.answer import Judged
 from cgmigrate.verify.page.arm_views import arms_of, is_training
 from cgmigrate.verify.page.arms import ArmTable, arm_table
 from cgmigrate.verify.page.badges import Badge, badges_of
-from cgmigrate.verify.page.census import Census, census
+from cgmigrate.verify.page.census import CensusSection, census
 from cgmigrate.verify.page.diff import diff_lines
 from cgmigrate.verify.page.losses import Losses, losses_of
 from cgmigrate.verify.page.matrix import workload_name
@@ -21,7 +21,7 @@ from cgmigrate.verify.page.times import TimeView, times_of
 from cgmigrate.verify.release_changes import changes_of_runs
 
 if TYPE_CHECKING:
-    from cgmigrate.verify.compare import Comparison
+    from cgmigrate.verify.compare import ArmComparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +42,21 @@ class RunSection:
     is_training: bool
     arms: ArmTable | None
     environment: Environment | None
-    census: Census | None = None
+    census: CensusSection | None = None
     losses: Losses | None = None
     tokens: Tokens | None = None
     times: TimeView | None = None
     sameness: Sameness | None = None
 
 
-def judged_run(comparison: Comparison, results: Mapping[str, Result], anchor: str) -> Judged:
+def judged_run(comparison: ArmComparison, results: Mapping[str, ArmResult], anchor: str) -> Judged:
     """The comparison as the top of the page shows it."""
     roles = {role: results[key] for role, key in comparison.roles.items() if key in results}
     changes = changes_of_runs(roles)
     return Judged(comparison.name, comparison.workload, comparison.verdict, comparison.reason, changes, anchor)
 
 
-def run_section(comparison: Comparison, results: Mapping[str, Result], judged: Judged) -> RunSection:
+def run_section(comparison: ArmComparison, results: Mapping[str, ArmResult], judged: Judged) -> RunSection:
     """Everything that is known of the comparison."""
     arms = arms_of(comparison, results)
     done = [arm for arm in arms if arm.is_done]
