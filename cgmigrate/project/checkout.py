@@ -42,7 +42,7 @@ def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
 
     ``paths`` are patterns of the files to search. If git fails, the list is empty.
     """
-    listed = run_git(top, "grep", "-lzF", *_patterns(words), "--", *paths)
+    listed = run_git(top, "grep", "-lzFI", *_patterns(words), "--", *paths)
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
@@ -64,7 +64,7 @@ def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
 
     ``paths`` are patterns of their names. If git fails, the list is empty.
     """
-    listed = run_git(top, "grep", "--untracked", "-lzF", *_patterns(words), "--", *paths)
+    listed = run_git(top, "grep", "--untracked", "-lzFI", *_patterns(words), "--", *paths)
     return [os.path.join(top, os.fsdecode(name)) for name in listed[0].split(b"\0") if name] if listed else []
 
 
