@@ -278,7 +278,7 @@ class Planner:
             # Of a file that git ignores, the users are not known.
             return {}
         # Only a run that follows objects needs the evaluator, which takes time to import.
-        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, Style, proved_sites
+        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, FixStyle, proved_sites
 
         options = self.contexts.options_of(file.path).options
         for path in dict.fromkeys(seeds):
@@ -305,7 +305,7 @@ class Planner:
                     lambda: code_of(top),
                 ),
                 self._outer_writer(top, file),
-                Style(options.explicit, options.setters),
+                FixStyle(options.explicit, options.setters),
             )
         finally:
             self.contexts.following = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from cgmigrate.project.git import run_git
 from cgmigrate.project.paths import shown_path
@@ -37,12 +37,13 @@ def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
     return [_openable(top, name) for name in names_any(top, words, *paths)]
 
 
-def names_any(top: str, words: Iterable[str], *paths: str) -> list[str]:
+def names_any(top: str, words: Iterable[str], *paths: str, options: Sequence[str] = ()) -> list[str]:
     """Return the tracked files of a checkout that contain one of the words, as they are named in it.
 
-    ``paths`` are patterns of the files to search. If git fails, the list is empty.
+    ``paths`` are patterns of the files to search, not those that Python compiled. If git fails, the list is empty.
     """
-    listed = run_git(top, "grep", "-lzFI", *_patterns(words), "--", *paths)
+    paths = (*paths, ":(exclude,glob)**/__pycache__/**")
+    listed = run_git(top, "grep", *options, "-lzF", *_patterns(words), "--", *paths)
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
@@ -64,8 +65,7 @@ def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
 
     ``paths`` are patterns of their names. If git fails, the list is empty.
     """
-    listed = run_git(top, "grep", "--untracked", "-lzFI", *_patterns(words), "--", *paths)
-    return [os.path.join(top, os.fsdecode(name)) for name in listed[0].split(b"\0") if name] if listed else []
+    return [os.path.join(top, name) for name in names_any(top, words, *paths, options=["--untracked"])]
 
 
 def _patterns(words: Iterable[str]) -> list[str]:

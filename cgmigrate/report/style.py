@@ -21,7 +21,7 @@ _CODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class Style:
     """What a stream shows: ``colours``, and ``links`` to the pages of rules. Without both, text stays as it is."""
 
     colours: bool = False
@@ -36,5 +36,5 @@ class Stream:
         return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\" if self.links and address else text
 
 
-PLAIN = Stream()
+PLAIN = Style()
 """Neither colours nor links: files, pipes, and texts inside of other formats."""

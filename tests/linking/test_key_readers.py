@@ -510,8 +510,11 @@ def test_a_new_implementation_beside_a_flag_that_code_turns_on_is_no_safe_fix(
     assert "cuda_graph_impl: full_iteration" in path.read_text()
 
 
-def test_compiled_code_has_no_text(project: Path) -> None:
-    write(project / "a.pyc", "\0cuda_graph_scope")
-    write(project / "a.json", "cuda_graph_scope")
+def test_only_compiled_code_has_no_text(project: Path) -> None:
+    write(project / ".gitattributes", "*.ipynb -diff\n")
+    write(project / "a.ipynb", "cuda_graph_scope")
+    for name in ("a.bin", "__pycache__/a.pyc"):
+        write(project / name, "\0cuda_graph_scope")
     checkout(project)
-    assert files_with(str(project), ["cuda_graph_scope"]) == [str(project / "a.json")]
+    expected = [str(project / name) for name in ("a.bin", "a.ipynb")]
+    assert files_with(str(project), ["cuda_graph_scope"]) == expected
