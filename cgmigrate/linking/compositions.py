@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.linking.file_references import ListEntry, has_suffix, merge_keys
+from cgmigrate.linking.file_references import DefaultsEntry, has_suffix, merge_keys
 from cgmigrate.linking.yaml_files import SUFFIXES, YamlFiles
 
 KeyPath = tuple[str, ...]
@@ -279,7 +279,7 @@ def _choices(path: str, loader: _Hydra, known: Sequence[str]) -> Iterator[tuple[
     for other in files.options_below(root):
         if other not in seen:
             group, name = os.path.split(os.path.relpath(other, root).rpartition(".")[0])
-            yield other, f"+{group}={name}", _Hydra(files, root, appended=(ListEntry("", f"/{group}", (name,)),))
+            yield other, f"+{group}={name}", _Hydra(files, root, appended=(DefaultsEntry("", f"/{group}", (name,)),))
 
 
 def _root_of(path: str, files: YamlFiles) -> str:
@@ -335,7 +335,7 @@ class _Hydra:
     root: str
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The choices of the command line, by the key of the group."""
-    appended: tuple[ListEntry, ...] = ()
+    appended: tuple[DefaultsEntry, ...] = ()
     """The groups that the command line appends to the defaults list of the primary configuration."""
     overrides: dict[str, tuple[str, ...]] = field(default_factory=dict)
     choices: dict[str, str] = field(default_factory=dict)
@@ -378,11 +378,11 @@ class _Hydra:
             if entry.is_override:
                 self.overrides.setdefault(self._key(entry, config), entry.names)
         if not any(entry.is_self for entry in entries):
-            entries.append(ListEntry("_self_", names=("_self_",)))
+            entries.append(DefaultsEntry("_self_", names=("_self_",)))
         return self._merged(config, [*entries, *appended], own, (*above, path))
 
     def _merged(
-        self, config: _Config, entries: Sequence[ListEntry], own: list[Layer], above: tuple[str, ...]
+        self, config: _Config, entries: Sequence[DefaultsEntry], own: list[Layer], above: tuple[str, ...]
     ) -> list[Layer]:
         """Return the layers of the entries of a file. The last one is resolved first, and choices of choices last."""
         merged: dict[int, list[Layer]] = {}
@@ -400,7 +400,7 @@ class _Hydra:
             merged[position] = self._of_entry(entries[position], config, names, above)
         return [layer for position in range(len(entries)) for layer in merged[position]]
 
-    def _names(self, entry: ListEntry, config: _Config) -> tuple[str, ...]:
+    def _names(self, entry: DefaultsEntry, config: _Config) -> tuple[str, ...]:
         if not entry.group:
             return entry.names
         key = self._key(entry, config)
@@ -408,7 +408,9 @@ class _Hydra:
             self.used.add(key)
         return self.overrides.get(key, entry.names)
 
-    def _of_entry(self, entry: ListEntry, config: _Config, names: Sequence[str], above: tuple[str, ...]) -> list[Layer]:
+    def _of_entry(
+        self, entry: DefaultsEntry, config: _Config, names: Sequence[str], above: tuple[str, ...]
+    ) -> list[Layer]:
         if entry.group.lstrip("/").startswith("hydra/"):
             # Hydra's own configuration: it is about the run.
             return []
@@ -435,7 +437,7 @@ class _Hydra:
         """Return the path from the root of what an entry of a configuration names."""
         return os.path.normpath(word[1:] if word.startswith("/") else os.path.join(config.base, word))
 
-    def _package(self, entry: ListEntry, config: _Config) -> str | None:
+    def _package(self, entry: DefaultsEntry, config: _Config) -> str | None:
         if entry.package is None:
             if ".." in (entry.group or entry.names[0]).split("/"):
                 raise CompositionError(f"`{entry.text}` has no package in Hydra")
@@ -445,7 +447,7 @@ class _Hydra:
             return "_global_." + entry.package.replace("_group_", group)
         return "" if entry.package == "_here_" else entry.package
 
-    def _key(self, entry: ListEntry, config: _Config) -> str:
+    def _key(self, entry: DefaultsEntry, config: _Config) -> str:
         """Return what names a group in overrides: its path from the root, and its package if it is not the default."""
         group = self._path(entry.group, config)
         final = _Config(

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_in
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.values import INFERENCE_CLASS
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -45,13 +45,13 @@ def _shim_in(path: str, data: bytes | None, catalogue: Catalogue, names: list[st
         text, _ = decode(read_bytes(path) if data is None else data)
         if not any(name in text for name in names):
             return 0
-        source = Parsed(text, catalogue)
+        source = PythonSource(text, catalogue)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return 0
     return min(_shims(source, frozenset(names)), default=0)
 
 
-def _shims(source: Parsed, names: frozenset[str]) -> Iterator[int]:
+def _shims(source: PythonSource, names: frozenset[str]) -> Iterator[int]:
     for node in source.walk():
         match node:
             case ast.Try(body=body):

@@ -34,7 +34,7 @@ from cgmigrate.verify.config_level import (
     UNREAD,
     Case,
     ConfigVerdict,
-    Reply,
+    RequestOutcome,
     Request,
     compare_readings,
     read_all,
@@ -238,9 +238,9 @@ class Recorded:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self.requests = requests
-        self.readings: dict[str, dict[str, Reply]] = {}
+        self.readings: dict[str, dict[str, RequestOutcome]] = {}
 
-    def __call__(self, requests: Sequence[Request], home: Home) -> list[Reply]:
+    def __call__(self, requests: Sequence[Request], home: Home) -> list[RequestOutcome]:
         if home.version not in self.readings:
             own = [request for request in self.requests if request.release == home.release]
             self.readings[home.version] = dict(zip(map(repr, own), read_all(own, home), strict=True))
@@ -442,8 +442,10 @@ LAYERS, PART, NOTHING = ({IMPL: "local"}, {IMPL: "local", MODULES: ["attn"]}, {}
 OLD_TEXT = {IMPL: "local", SCOPE: []}
 
 
-def read(release: Release, effective: ResolvedConfiguration | None, outcome: str = READ, why: str = "") -> Reply:
-    return Reply(Request(CONFIG, OLD_TEXT, release), f"{release}.2", outcome, why, effective)
+def read(
+    release: Release, effective: ResolvedConfiguration | None, outcome: str = READ, why: str = ""
+) -> RequestOutcome:
+    return RequestOutcome(Request(CONFIG, OLD_TEXT, release), f"{release}.2", outcome, why, effective)
 
 
 A17, A19 = ResolvedConfiguration(impl="local"), ResolvedConfiguration(impl="local", inference="layer")
@@ -483,7 +485,7 @@ B17, B19 = ResolvedConfiguration(), ResolvedConfiguration(inference="none")
     ],
 )
 def test_the_table_of_verdicts(old: str, own: str, new: str, verdict: str) -> None:
-    def made(release: Release, what: str) -> Reply:
+    def made(release: Release, what: str) -> RequestOutcome:
         kept = {"A": A17 if release == OLD else A19, "B": B17 if release == OLD else B19}.get(what)
         return read(release, kept, READ if kept else what, "" if kept else "its own words")
 

@@ -41,7 +41,7 @@ from cgmigrate.text.spans import Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from cgmigrate.documents.nesting import Nested
+    from cgmigrate.documents.nesting import NestedText
     from cgmigrate.documents.uses import Appearance
 
 HARNESS = "a program with options of its own, spelled with underscores"
@@ -468,7 +468,7 @@ def _default_flags(catalogue: Catalogue) -> re.Pattern[str]:
     return re.compile(rf"\$\{{\w+:?(?P<sign>[-+=])(?P<flag>{flags})(?![\w-])")
 
 
-def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[Nested]:
+def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[NestedText]:
     """Return the here-documents of a script that are read: those with some numbers, or those with settings."""
     if document.is_broken:
         return []

@@ -43,7 +43,7 @@ _AGAIN = {"compound_statement": FUNCTION, "do_group": _LOOP}
 """Blocks that may run several times, with the branch that a path has for them."""
 
 
-class Layout(Enum):
+class FragmentForm(Enum):
     """How the words of a fragment are written, which decides how lines are joined."""
 
     COMMAND = "a command"
@@ -60,7 +60,7 @@ class Fragment:
     what it had. ``path`` are the blocks around the place, and ``start`` is where its code begins.
     """
 
-    form: Layout
+    form: FragmentForm
     words: Sequence[Word]
     span: Span
     flags: Sequence[Flag]
@@ -148,9 +148,11 @@ class FragmentReader:
             if not line.group().lstrip().startswith("#"):
                 words += words_in_text(self.text, Span(*line.span()))
         words = [word for word in words if self.text[word.start : word.end] != "\\"]
-        return [self._made(Layout.FILE, words, Span(0, len(self.text)))]
+        return [self._made(FragmentForm.FILE, words, Span(0, len(self.text)))]
 
-    def _made(self, form: Layout, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = "") -> Fragment:
+    def _made(
+        self, form: FragmentForm, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = ""
+    ) -> Fragment:
         flags = flags_in(words, self.text, self.catalogue, self._known.words)
         return Fragment(form, words, span, flags, options_in(words, self.text), span.start, path, blocked_by=blocked_by)
 
@@ -164,7 +166,7 @@ class FragmentReader:
         self._name_script(words)
         starts_with_flag = name is not None and name.startswith(("-", "+"))
         blocked_by = _NO_COMMAND if starts_with_flag else ""
-        yield self._made(Layout.COMMAND, words, span, path, blocked_by)
+        yield self._made(FragmentForm.COMMAND, words, span, path, blocked_by)
         for child in children:
             if child.type not in ("string", "raw_string") or is_override_of_list(self.tree.written(child)):
                 continue
@@ -187,7 +189,7 @@ class FragmentReader:
         for at in [*(at for at, word in enumerate(words) if word.text in _SEPARATORS), len(words)]:
             part = words[first:at]
             if any((word.text and word.text.startswith(("-", "+"))) or self._names_setting(word) for word in part):
-                yield self._made(Layout.STRING, part, Span(part[0].span.start, part[-1].span.end), path)
+                yield self._made(FragmentForm.STRING, part, Span(part[0].span.start, part[-1].span.end), path)
             first = at + 1
 
     def _names_setting(self, word: Word) -> bool:
@@ -215,15 +217,15 @@ class FragmentReader:
             appends,
         )
 
-    def _value(self, value: Node | None) -> tuple[Layout, list[Word]]:
+    def _value(self, value: Node | None) -> tuple[FragmentForm, list[Word]]:
         if value is None:
-            return Layout.STRING, []
+            return FragmentForm.STRING, []
         match value.type:
             case "array":
-                return Layout.ARRAY, words_of(value.named_children, self.tree)
+                return FragmentForm.ARRAY, words_of(value.named_children, self.tree)
             case "string" | "raw_string":
-                return Layout.STRING, words_in_string(value, self.tree)
-        return Layout.STRING, words_of([value], self.tree)
+                return FragmentForm.STRING, words_in_string(value, self.tree)
+        return FragmentForm.STRING, words_of([value], self.tree)
 
 
 def path_of(node: Node) -> Path:
