@@ -3,9 +3,9 @@
     python bench/bridge_tests.py BEFORE AFTER [--megatron MEGATRON_LM]
 
 A test file counts if it names a setting in the first tree, or if the second tree has another text of it. It needs the
-`verify` extra, pytest, transformers (5.8 to 5.12), accelerate, datasets, diffusers, peft and einops. Transformer Engine
-and what else is not installed is a stand-in for the Bridge and its tests, as in `bridge_recipes.py`; for megatron-core
-it is absent.
+`verify` extra, pytest, transformers (5.8 to 5.12), accelerate, datasets, diffusers, peft, einops and tensorboard.
+Transformer Engine and what else is not installed is a stand-in for the Bridge and its tests, as in `bridge_recipes.py`;
+for megatron-core it is absent.
 MEGATRON_LM is a checkout of the megatron-core that the tree pins, else the installed one is used.
 The exit status is 1 if a test passes before and not after.
 """

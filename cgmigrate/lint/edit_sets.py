@@ -230,21 +230,19 @@ def _rewrite(
     return Proposal(tuple(map(group.place, own)), changed), own
 
 
-def _planned(
-    group: FileGroup, component: Sequence[int], cases: _Cases
-) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
+def _planned(group: FileGroup, sites: Sequence[int], cases: _Cases) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
     """Return the own settings that sites get, and their cases.
 
     Of files that are merged, a site that cannot be rewritten keeps its settings, and the others are tried without it.
     """
-    context = group.files[group.place(component[0])[0]].context
+    context = group.files[group.place(sites[0])[0]].context
     while True:
-        rewrites, checked = proposed_rewrites(group.sites, cases, component, context, group.stacks)
+        rewrites, checked = proposed_rewrites(group.sites, cases, sites, context, group.stacks)
         checked = {index: _with_overrides(group, index, case) for index, case in checked.items()}
-        if _are_merged(group, component) and any(case.blocked for case in checked.values()):
+        if _are_merged(group, sites) and any(case.blocked for case in checked.values()):
             checked = {index: _without_old_names(group, index, case, rewrites) for index, case in checked.items()}
         blocked = {index: case for index, case in checked.items() if case.blocked and not cases[index].blocked}
-        if not blocked or not _are_merged(group, component):
+        if not blocked or not _are_merged(group, sites):
             return rewrites, checked
         cases = {**cases, **{index: replace(cases[index], blocked=case.blocked) for index, case in blocked.items()}}
 

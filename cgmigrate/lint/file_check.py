@@ -140,15 +140,13 @@ class FileChecker:
 
     # --- suppressions -----------------------------------------------------------------------------
 
-    def _suppressed(
-        self, comments: SuppressionComments, path: str, diagnostics: tuple[LintDiagnostic, ...]
-    ) -> Suppressed:
+    def _suppressed(self, comments: SuppressionComments, path: str, every: tuple[LintDiagnostic, ...]) -> Suppressed:
         rules = self.contexts.rules_of(path)
         from cgmigrate.lint.suppressions import Codes
 
         selected = [rule for rule in rules if self.contexts.selects(path, rule)]
         codes = Codes(rules.keys(), selected, [rule.id for rule in rules.values() if rule.preview])
-        suppressed = comments.apply(diagnostics, enabled_rule_for(CheckKind.UNUSED_SUPPRESSION, rules), codes)
+        suppressed = comments.apply(every, enabled_rule_for(CheckKind.UNUSED_SUPPRESSION, rules), codes)
         return replace(suppressed, unused=self.contexts.selected(path, suppressed.unused))
 
     def _with_suppressions(self, checked: FileResult, file: OpenedFile) -> FileResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
@@ -315,7 +315,7 @@ class Planner:
             # Of a file that git ignores, the users are not known.
             return {}
         # Only a run that follows objects needs the evaluator, which takes time to import.
-        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, Style, proved_sites
+        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, FixStyle, proved_sites
 
         options = self.contexts.options_of(file.path).options
         for path in dict.fromkeys(seeds):
@@ -341,7 +341,7 @@ class Planner:
                     lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
                 ),
                 self._outer_writer(top, file),
-                Style(options.explicit, options.setters),
+                FixStyle(options.explicit, options.setters),
             )
         finally:
             self.contexts.following = 0

@@ -91,7 +91,7 @@ class _File:
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class FixStyle:
     """How fixes are written. ``setters`` are the functions that they may call; None for those that the code imports."""
 
     is_explicit: bool = False
@@ -99,7 +99,7 @@ class Style:
     setters: Sequence[str] | None = None
 
 
-PLAIN = Style()
+PLAIN = FixStyle()
 OWNER_OF_OBJECTS = "megatron.bridge"
 """The package whose objects are followed."""
 
@@ -116,7 +116,7 @@ class Checkout:
 
 
 def proved_sites(
-    files: Mapping[str, ExaminedFile], checkout: Checkout, outer_writer: str = "", style: Style = PLAIN
+    files: Mapping[str, ExaminedFile], checkout: Checkout, outer_writer: str = "", style: FixStyle = PLAIN
 ) -> dict[str, ProvedSites]:
     """Return what is proved for files of a project that have the same releases, by their real paths.
 

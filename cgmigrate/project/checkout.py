@@ -95,6 +95,8 @@ def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
 def _grep(top: str, words: Iterable[str], paths: Sequence[str], *, untracked: bool) -> list[str]:
     """Return the names of the files that git finds with one of the words; if git fails, the list is empty."""
     patterns = [part for word in _needed(words) for part in ("-e", word)]
+    # What Python compiled has no text.
+    paths = (*paths, ":(exclude,glob)**/__pycache__/**")
     listed = run_git(top, "grep", *(["--untracked"] if untracked else []), "-lzF", *patterns, "--", *paths)
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 

@@ -218,7 +218,9 @@ def test_a_file_that_cannot_be_written_reverts_its_set(case: Case, monkeypatch: 
         if path.endswith(last):
             raise WriteError(f"{path}: refused")
 
-    monkeypatch.setattr(transaction, "Replacement", lambda path, *more: refuse(path) or FileReplacement(path, *more))
+    monkeypatch.setattr(
+        transaction, "FileReplacement", lambda path, *more: refuse(path) or FileReplacement(path, *more)
+    )
     result = CliRunner().invoke(main, ["fix", "."])
     assert case.text() == case.before and result.exit_code == 2
     assert "refused" in result.stderr and (case.is_one_file or "and none was written" in result.stderr)

@@ -233,8 +233,9 @@ def other_values(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: other_values(one) for key, one in value.items() if "cuda_graph" not in key}
     if isinstance(value, list):
-        if value and all(isinstance(one, str) for one in value):
-            # A list of words may have no flag any more.
+        has_flag = any(isinstance(one, str) and one.startswith("--") for one in value)
+        # A list of single words may have no flag any more.
+        if has_flag or all(isinstance(one, str) and len(one.split()) == 1 for one in value):
             return _other_words(" ".join(map(str, value)))
         return [other_values(one) for one in value]
     if not isinstance(value, str):

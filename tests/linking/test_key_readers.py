@@ -10,6 +10,7 @@ import pytest
 
 from cgmigrate.linking.key_readers import read_code
 from cgmigrate.megatron.catalogue import load
+from cgmigrate.project.checkout import files_with
 from tests.support.files import write
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
@@ -508,3 +509,13 @@ def test_a_new_implementation_beside_a_flag_that_code_turns_on_is_no_safe_fix(
     write(project / "train.py", code.replace("True", "False").replace("true", "false"))
     cgmigrate("fix", ".")
     assert "cuda_graph_impl: full_iteration" in path.read_text()
+
+
+def test_only_compiled_code_has_no_text(project: Path) -> None:
+    write(project / ".gitattributes", "*.ipynb -diff\n")
+    write(project / "a.ipynb", "cuda_graph_scope")
+    for name in ("a.bin", "__pycache__/a.pyc"):
+        write(project / name, "\0cuda_graph_scope")
+    checkout(project)
+    expected = [str(project / name) for name in ("a.bin", "a.ipynb")]
+    assert files_with(str(project), ["cuda_graph_scope"]) == expected

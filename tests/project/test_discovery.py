@@ -582,7 +582,7 @@ def test_real_permissions_as_another_user(folder: Path, in_git: bool) -> None:
         if in_git
         else ["InputError locked True", "InputError tracked True"]
     )
-    assert sorted(lines) == sorted(["Source a.yaml ", "InputError secret.yaml True", *unread])
+    assert sorted(lines) == sorted(["InputFile a.yaml ", "InputError secret.yaml True", *unread])
 
 
 class TestGit:

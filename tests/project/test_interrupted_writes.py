@@ -28,14 +28,14 @@ PROGRAM = """
 import os, signal, sys
 
 from cgmigrate.project import journal, output_files, recovery, revert, set_record, transaction, write, write_lock
-from cgmigrate.project.edit_sets import EditSet, FileChange
+from cgmigrate.project.edit_sets import ChangeSet, FileChange
 
 OLD, PROJECT = {old!r}, os.sep + "project" + os.sep
 
 def work(names):
     new = OLD.replace(b"external_cuda_graph: true", b"cuda_graph_impl: local")
     changes = [FileChange(name, OLD, new) for name in names]
-    transaction.write_set(EditSet("x", tuple(changes)), journal.Journal())
+    transaction.write_set(ChangeSet("x", tuple(changes)), journal.Journal())
     output_files.write_file("report.json", b"after")
 
 def child(names, at, number, again):

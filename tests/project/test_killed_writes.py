@@ -338,7 +338,7 @@ def test_many_processes_write_and_recover_the_same_files(project: Path) -> None:
     """Each set of each process is whole at the end, and no process reverts what another one writes."""
     code = """
 import os, sys
-from cgmigrate.project.edit_sets import EditSet, FileChange
+from cgmigrate.project.edit_sets import ChangeSet, FileChange
 from cgmigrate.project.recovery import recover
 from cgmigrate.project.transaction import write_set
 from cgmigrate.project.write import WriteError
@@ -352,7 +352,7 @@ for turn in range(int(sys.argv[2])):
         continue  # another process is writing
     new = b"%d of %d" % (turn, number)
     try:
-        write_set(EditSet("", tuple(FileChange(p, b, new) for p, b in zip(paths, now))))
+        write_set(ChangeSet("", tuple(FileChange(p, b, new) for p, b in zip(paths, now))))
         written += 1
     except WriteError:
         pass
