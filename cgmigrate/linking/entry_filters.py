@@ -1,4 +1,4 @@
-"""Code that treats the entries of a mapping, or the attributes of an object, by their values or by their keys.
+"""Code that looks at all entries of a mapping, or all attributes of an object, by their values or by parts of a name.
 
 It has no name of a setting in it, and sees that a fix writes another one: `[k for k, v in vars(cfg).items() if v]`.
 Code that copies entries without looking at them sees nothing.
@@ -7,58 +7,160 @@ Code that copies entries without looking at them sees nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from cgmigrate.documents.python.source import dotted
 
-_OF_OBJECTS = ("vars", "asdict", "dataclasses.asdict")
+WORDS = (".items()", ".values()", "vars(", "__dict__", "asdict(", "fields(", "filter(", "isinstance(", "type(")
+"""One of them is in code that does so."""
+_VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
+_ENTRIES = ("items", "values", "keys")
+_AROUND = ("sorted", "list", "iter", "reversed", "enumerate", "tuple")
+_OTHERS = ("environ", "modules", "kwargs", "state_dict", "named_parameters", "groupby")
+"""Mappings that are never settings."""
+_PARSES = ("parse_args", "parse_known_args")
+_TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
+_KINDS = ("isinstance", "type", "bool", "callable")
+_GIVEN = ("filter", "sorted", "map", "any", "all")
 
 
-def filters_in(text: str) -> Iterator[tuple[int, str, bool]]:
-    """Yield the line of each loop over entries that does so, what it loops over, and whether that is an object's."""
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """Code that looks at entries: its line, what it goes through, and whether these are the attributes of an object."""
+
+    line: int
+    text: str
+    of_object: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """What goes through entries: ``tests`` are conditions as a whole, ``body`` all code that has the entry."""
+
+    target: ast.expr
+    iterated: ast.expr
+    body: Sequence[ast.AST]
+    tests: Sequence[ast.AST] = ()
+
+    def nodes(self) -> Iterator[ast.AST]:
+        return (node for part in (*self.tests, *self.body) for node in ast.walk(part))
+
+
+def filters_in(text: str, names: Collection[str] = ()) -> Iterator[EntryFilter]:
+    """Yield the code of a file that looks at entries.
+
+    ``names`` are those of the settings that a fix changes: a test of keys counts if it tells one from another.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
+    own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     for node in ast.walk(tree):
-        match node:
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                for one in node.generators:
-                    body: Sequence[ast.AST] = [child for child in ast.iter_child_nodes(node) if child is not one]
-                    yield from _filter(node.lineno, one.target, one.iter, one.ifs, body)
-            case ast.For(target=target, iter=iterated, body=body):
-                tests = [one.test for part in body for one in ast.walk(part) if isinstance(one, (ast.If, ast.IfExp))]
-                yield from _filter(node.lineno, target, iterated, tests, body)
+        for loop in _loops_of(node):
+            if _looks(loop, own, names):
+                yield _filter(loop.iterated)
+        if isinstance(node, ast.Call) and dotted(node.func) in _GIVEN and node.args and _is_view(node.args[-1], own):
+            given = (*node.args, *(one.value for one in node.keywords))
+            if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in given):
+                yield _filter(node.args[-1])
 
 
-def _filter(
-    line: int, target: ast.expr, iterated: ast.expr, tests: Sequence[ast.expr], body: Sequence[ast.AST]
-) -> Iterator[tuple[int, str, bool]]:
-    match target, iterated:
-        case ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]), ast.Call(
-            func=ast.Attribute(attr="items", value=of), args=[]
-        ):
-            of_object = dotted(of).endswith("__dict__") or (isinstance(of, ast.Call) and dotted(of.func) in _OF_OBJECTS)
-            if any(_is_about(test, value) for test in tests) or _spells_flags(key, body):
-                yield line, f"{ast.unparse(iterated)}", of_object
+def _filter(iterated: ast.expr) -> EntryFilter:
+    text = ast.unparse(iterated)
+    of_object = any(f"{one}(" in text for one in _VIEWS) or "__dict__" in text
+    return EntryFilter(iterated.lineno, text[:60], of_object)
 
 
-def _is_about(test: ast.expr, value: str) -> bool:
-    """Return whether a condition is about a value being true or false."""
-    match test:
-        case ast.Name(id=name):
-            return name == value
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _is_about(operand, value)
-        case ast.BoolOp(values=parts):
-            return any(_is_about(one, value) for one in parts)
-        case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=bool())]):
-            return name == value
+def _loops_of(node: ast.AST) -> Iterator[_Loop]:
+    match node:
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            body = list(ast.iter_child_nodes(node))
+            yield from (_Loop(one.target, one.iter, body, one.ifs) for one in node.generators)
+        case ast.For(target=target, iter=iterated, body=statements):
+            tests = [one.test for part in statements for one in ast.walk(part) if isinstance(one, (ast.If, ast.While))]
+            yield _Loop(target, iterated, statements, tests)
+
+
+def _looks(loop: _Loop, own: Collection[str], names: Collection[str]) -> bool:
+    """Return whether a loop looks at the values of all entries, or at parts of their keys."""
+    bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    if not bound:
+        return False
+    is_view, is_values = _is_view(loop.iterated, own), _is_entries(loop.iterated, "values")
+    key, value = bound[0], bound[-1] if len(bound) > 1 or is_values else ""
+    for node in loop.nodes():
+        is_test = node in loop.tests or isinstance(node, _TESTS) or (_is_call_of(node, _KINDS))
+        if is_test and (_reads_by(node, key) or (is_view and value and _has(node, value))):
+            return True
+        if is_view and (_tells_names(node, names) or _spells_flags(node, key, loop)):
+            return True
     return False
 
 
-def _spells_flags(key: str, body: Sequence[ast.AST]) -> bool:
+def _is_view(node: ast.expr, own: Collection[str]) -> bool:
+    """Return whether an expression is all entries of something that may be settings."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _AROUND:
+            return _is_view(inner, own)
+        case ast.Call(func=ast.Attribute(attr=name, value=of), args=[]) if name in _ENTRIES:
+            return not isinstance(of, (ast.Dict, ast.DictComp)) and (_is_view(of, own) or not _is_other(of, own))
+        case ast.Call(func=func, args=[of, *_]) if dotted(func).rpartition(".")[2] in _VIEWS:
+            return not _is_other(of, own)
+        case ast.Attribute(attr="__dict__", value=of):
+            return not _is_other(of, own)
+    return False
+
+
+def _is_other(node: ast.expr, own: Collection[str]) -> bool:
+    """Return whether an expression is surely no settings of a model."""
+    if dotted(node).rpartition(".")[2] in _OTHERS:
+        return True
+    if not isinstance(node, ast.Call):
+        return False
+    callee = dotted(node.func)
+    last = callee.rpartition(".")[2]
+    if last in _PARSES or callee in own:
+        return True
+    return last in _VIEWS and bool(node.args) and _is_other(node.args[0], own)
+
+
+def _is_entries(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+
+
+def _is_call_of(node: ast.AST, names: Collection[str]) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func) in names
+
+
+def _has(node: ast.AST, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+
+
+def _reads_by(node: ast.AST, key: str) -> bool:
+    """Return whether a test reads a value by the key of a loop: ``getattr(cfg, f.name)``, ``model[k]``."""
+    for one in ast.walk(node):
+        match one:
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]) if _has(name, key):
+                return True
+            case ast.Subscript(slice=ast.Name(id=name)) if name == key:
+                return True
+    return False
+
+
+def _tells_names(node: ast.AST, names: Collection[str]) -> bool:
+    """Return whether a test of a key by a part of it is true for some of the names only."""
+    match node:
+        case ast.Compare(left=ast.Constant(value=str(part)), ops=[ast.In() | ast.NotIn()]):
+            found = [part in name for name in names]
+            return any(found) and not all(found)
+    return False
+
+
+def _spells_flags(node: ast.AST, key: str, loop: _Loop) -> bool:
     """Return whether code makes flags of keys: `"--" + key.replace("_", "-")`."""
-    nodes = [one for part in body for one in ast.walk(part)]
-    dashes = any(isinstance(one, ast.Constant) and one.value == "--" for one in nodes)
-    return dashes and any(isinstance(one, ast.Call) and dotted(one.func) == f"{key}.replace" for one in nodes)
+    if not _is_call_of(node, (f"{key}.replace",)):
+        return False
+    texts = (one.value for one in loop.nodes() if isinstance(one, ast.Constant))
+    return any(isinstance(one, str) and one.startswith("--") for one in texts)

@@ -1,10 +1,9 @@
 """Places outside of a fix that may meet what it changes: each appearance of a name that nothing accounts for.
 
-A fix is safe only if every appearance of its old names in the checkout is accounted for. This module lists those that
-are not, in any text file that git knows or ignores by name: a read of an attribute in code that is imported together
-with the object, a text of a program that has the name, a pattern of `grep` or `sed` with a part of it, an override in
-a page or a justfile, a key of an overlay in TOML. A longer identifier is another name. Comments, prose, megatron-core's
-own files and what the documents list as a write are accounted for.
+A fix is safe only if every appearance of its names in the project is accounted for. This module lists those that are
+not, in any text of the project: whatever its kind, encoding, case or notation. Accounted for are comments, prose,
+megatron-core's own files, keywords of calls that make an object of their own, keys of other mappings with the same
+value, flags on command lines, and lines of code that a proof followed.
 """
 
 from __future__ import annotations
@@ -13,47 +12,70 @@ import ast
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+import yaml
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.unread import code_in_notebook
-from cgmigrate.linking.entry_filters import filters_in
-from cgmigrate.linking.import_graph import ImportGraph, is_around, is_of_project, names_file
+from cgmigrate.linking.class_changes import class_changes_in
+from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
+from cgmigrate.linking.name_appearances import NameAppearance, appearances_in, words_of
+from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
+from cgmigrate.linking.text_tools import (
+    TextChange,
+    name_parts_in,
+    name_tests_in,
+    reaches,
+    readers_of_exports,
+    searched_in,
+    tools_about,
+    uses_of_output,
+)
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test, shown_path
-from cgmigrate.text.files import read_bytes
 
-_MOST_BYTES = 1024 * 1024
-_AFTER = 200
-"""Characters behind a name that are read."""
-_PAST = (".patch", ".diff", ".log", ".orig", ".sarif")
+_CODE = (".py", ".pyi", ".pyx")
 _YAML = (".yaml", ".yml")
-_CODE = (".py", ".pyi")
-_CLASS = "transformer_config.py"
-"""The file of megatron-core that has the settings, of which a checkout may have a copy."""
-_PAGES = (".md", ".rst", ".mdx", ".txt", ".adoc", ".html", ".htm", ".svg", ".tex")
-_OVERLAYS = (".toml", ".ini", ".cfg", ".conf", ".env", ".properties", ".csv", ".tsv", ".json", ".jsonl", ".json5")
-_PROGRAMS = ("args", "argv", "options", "opts", "namespace")
-"""What objects with the flags of a program are called: they are none that a constructor makes."""
-_SPEAKS = re.compile(r"(warn|warning|info|debug|error|exception|log|print|fail|skip|help|deprecated|Error|Exception)$")
-"""What a function is called that shows a text to people."""
-_TEMPLATE = re.compile(r"\{[{%][^{}]*$|\$\{[^{}]*$")
-_COMMENT = re.compile(r"^\s*(#|//|;|--\s|<!--)|\s#\s")
-_DOCTEST = re.compile(r"^\s*>>>")
-_IS_KEY = re.compile(r"[\"']?\s*[=:]")
-_OVERRIDES = re.compile(r"(^|\s)[\w.+]*\.$")
-_VALUE = re.compile(r"=[^=\s]")
-_KEY = re.compile(r"^\s*(-\s+)?[\"']?([\w-]+\.)*$")
-_BEFORE_ELEMENT = re.compile(r"(^\s*(-\s+)?|[\[,:({=]\s*)\\?[\"']?(\w+\.)*$")
-_AFTER_ELEMENT = re.compile(r"\\?[\"']?[ \t]*([\],)};#\n]|$)")
-_SCHEMA = re.compile(r"[\"']?:(\s*\{(?!\{)|[ \t]*(#.*)?\n[ ]+(type|enum|anyOf|oneOf|items|description|default)[\"']?:)")
-_TOOL = re.compile(r"\b(yq|jq|sed|awk|gawk|perl|[ef]?grep|rg|cut|tr|python3?)\b")
-_LOADS = re.compile(r"safe_load|yaml\.load|full_load|OmegaConf\.load")
-_MERGES = re.compile(r"\.update\(|\bmerge\w*\(|\{\*\*|\]\s*\|\s*\w|\|=")
-_REPLACED = re.compile(r"\b(\w+)\.__(?:setattr|getattribute|init|post_init)__\s*=(?!=)")
-_MAY_FILTER = re.compile(r"\.items\(\)|\bvars\(|__dict__|asdict\(")
+_PAGES = (".md", ".rst", ".mdx", ".adoc", ".tex", ".html", ".htm", ".svg")
+_PAST = (".log", ".orig", ".sarif")
+_DATA = (".toml", ".ini", ".cfg", ".conf", ".env", ".properties", ".csv", ".tsv", ".json", ".jsonl", ".json5")
+_FILLED = (".j2", ".jinja", ".jinja2", ".tmpl", ".tpl", ".template", ".in", ".txt")
+"""Files in which a hash need not begin a comment."""
+_TEMPLATE = re.compile(r"\{[{%][^{}]*$|\$\{?$|\$\{[^{}\n]*$|%\([^()\n]*$")
+"""Before a name that a template fills in, which may begin on a line above."""
+_FIELD = re.compile(r"\{[\w.\[\]]*$")
+"""Before a name that ``str.format`` fills in."""
+_BEFORE = 300
+_COMMENT = re.compile(r"^\s*(?:#|//|;|--\s|<!--|\*\s)")
+_DOCTEST = re.compile(r"^\s*(?:>>>|\.\.\.)")
+_KEY = re.compile(r"(?:^|[{,?])\s*(?:-\s+)*[\"']?(?:[\w-]+\.)*$")
+_VALUE = re.compile(r"[\"']?\s*:(?:\s+|$)([^#\n]*)")
+_ASSIGNED = re.compile(r"[\"']?=[^=\s]")
+_WITH_COMMANDS = (*_CODE, *_YAML, *_PAGES, ".sh", ".bash", ".zsh", ".slurm", ".sbatch", ".sub", ".mk", ".env", ".ipynb")
+"""Files in which a flag is part of a command line."""
+_FLAG = re.compile(r"(?:^|[\s\"'=\[(,])--?(?:no-)?$")
+
+
+class PlaceKind(Enum):
+    """How an appearance of a name is written."""
+
+    CODE = auto()
+    """Python: an attribute, an argument, a text."""
+    KEYWORD = auto()
+    """A keyword of a call that makes an object of a class of Megatron."""
+    KEY = auto()
+    """A key of a mapping in YAML."""
+    DATA = auto()
+    """An entry of another format, or an element of a list."""
+    OVERRIDE = auto()
+    """``name=value`` in a page or a command."""
+    FLAG = auto()
+    """A flag of a command line."""
+    TEXT = auto()
+    """Anything else that a program may read: a pattern, a template, a script."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +85,36 @@ class OpenPlace:
     path: str
     line: int
     text: str
-    """The name or the part, as it is written."""
-    of_python: bool = False
-    """Whether it is code of Python, in which objects are followed."""
-    is_overlay: bool = False
-    """Whether it is a key of a file that may be merged over others, or an override."""
-    is_data: bool = False
-    """Whether it is a key of a file of data in another format, which has no place of its own in a plan."""
-    is_for_objects: bool = True
-    """Whether an object of Python code can meet it."""
+    """The name, the part, or the code, as it is written."""
+    kind: PlaceKind = PlaceKind.TEXT
+    value: object = None
+    """The value of a key."""
 
     def __str__(self) -> str:
         return f"{shown_path(self.path)}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class FixOutline:
+    """What a fix changes: ``before`` are the settings that change, with their values; ``lines`` those of the file that
+    it accounts for; ``old`` and ``new`` the text of the changed lines.
+    """
+
+    path: str
+    before: Mapping[str, object]
+    names: frozenset[str]
+    lines: Collection[int]
+    old: str
+    new: str
+    accounted: Collection[tuple[str, int]] = ()
+    """The lines of code, by the real paths of their files, that a proof followed."""
+    is_proved: bool = False
+    """Whether a proof followed the object through the code of the project."""
+    is_object: bool = False
+    """Whether it is about an object of code, not the keys of a mapping."""
+
+
+_FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT))
 
 
 @dataclass
@@ -83,301 +123,183 @@ class OpenPlaces:
 
     top: str
     catalogue: Catalogue
-    _graph: ImportGraph = field(init=False)
-    _known: dict[str, dict[str, list[OpenPlace]]] = field(default_factory=dict)
-    """The places in a file, by names."""
-    _filters: dict[str, list[OpenPlace]] = field(default_factory=dict)
-    """Loops over entries that look at them, by file."""
+    texts: ProjectTexts = field(init=False)
+    _known: dict[str, list[tuple[frozenset[str], OpenPlace]]] = field(default_factory=dict)
+    """File → its places, each with the names that it may be about."""
+    _looking: dict[tuple[str, frozenset[str]], list[EntryFilter]] = field(default_factory=dict)
+    """File and names → its loops over entries that look at them."""
 
     def __post_init__(self) -> None:
-        self._graph = ImportGraph(self.top)
+        self.texts = ProjectTexts(self.top)
 
-    def meeting_object(
-        self, path: str, names: Collection[str], accounted: Collection[tuple[str, int]]
-    ) -> OpenPlace | None:
-        """Return the first place that can meet an object of Python code in a file.
-
-        ``accounted`` are lines of code whose use of settings is known: a proof followed them.
-        """
-        for place in self._places_of(names, lambda other: self._may_meet(path, other)):
-            if place.is_overlay or not place.is_for_objects:
-                continue
-            if place.of_python and (os.path.realpath(place.path), place.line) in accounted:
-                continue
-            return place
-        return None
-
-    def meeting_mapping(self, path: str, names: Collection[str]) -> OpenPlace | None:
-        """Return the first place, in other files than Python, that can meet the keys of a mapping in a file."""
-        own = os.path.realpath(path)
-        for place in self._places_of(names, lambda other: os.path.realpath(other) != own, parts_only=True):
-            if self._is_merged_over(place.path, path) if place.is_data else self._reaches(place.path, path):
-                return place
-        return None
-
-    def _may_meet(self, path: str, other: str) -> bool:
-        is_any = not other.endswith(_CODE) or os.path.basename(other) == _CLASS
-        return is_any or self._graph.may_meet(path, other)
-
-    def _places_of(
-        self, names: Collection[str], is_near: Callable[[str], bool], *, parts_only: bool = False
-    ) -> Iterator[OpenPlace]:
-        """Yield the places of some names in the files that are near. Of names as a whole in Python others may know."""
-        for name in names:
-            for path, words in self._mentions.get(name, {}).items():
-                in_part = parts_only and path.endswith(_CODE)
-                if (words != {name} or not in_part) and is_near(path):
-                    yield from (one for one in self._in_file(path).get(name, ()) if not in_part or one.text != name)
-
-    def _is_merged_over(self, data: str, path: str) -> bool:
-        """Return whether a file of data may be merged over a mapping: code of the checkout names it.
-
-        It is in a folder around that of the mapping, or such code names the mapping's file or folder as well.
-        """
-        name = os.path.basename(data)
-        loaders = [file for file, text in self._graph.texts.items() if name in text and not is_test(file)]
-        return any(is_around(data, path) or self._names(one, path) for one in loaders)
-
-    def _reaches(self, place: str, path: str) -> bool:
-        """Return whether a file can meet a mapping: it is of its project and no test, or it names it or its folder."""
-        is_near = is_around(place, path) if is_test(place) else is_of_project(place, path, self.top)
-        return is_near or self._names(place, path)
-
-    def _names(self, place: str, path: str) -> bool:
-        return names_file(self._text_of(place), path, self.top)
-
-    def filtering(self, path: str, *, of_object: bool) -> OpenPlace | None:
-        """Return code that treats settings by their values or spells flags from keys, whatever they are called.
-
-        ``path`` is the file that has them: code meets the keys of a file that it names.
-        """
-        for other in self._may_filter:
-            text = self._graph.texts[other]
-            met = self._graph.may_meet(path, other) if of_object else os.path.basename(path) in text
-            if met and (
-                place := next((one for one in self._filters_in(other) if one.is_for_objects == of_object), None)
-            ):
-                return place
-        return None
-
-    def replacing_methods(self, path: str) -> OpenPlace | None:
-        """Return code that replaces what a class of Megatron does with its attributes, and that a file can meet."""
-        return next((one for one in self._replaced if self._graph.may_meet(path, one.path)), None)
-
-    @cached_property
-    def _replaced(self) -> list[OpenPlace]:
-        places = []
-        for path, text in self._graph.texts.items():
-            for match in _REPLACED.finditer(text):
-                if re.search(rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b", text, re.MULTILINE):
-                    places.append(OpenPlace(path, text.count("\n", 0, match.start()) + 1, match.group().rstrip(" =")))
-        return places
-
-    def false_elsewhere(self, path: str, line: int, names: Collection[str]) -> OpenPlace | None:
-        """Return another mapping in which one of some flags is false, where code merges mappings of YAML files."""
-        own = os.path.realpath(path)
-        for name in names:
-            for one in self._falses.get(name, ()):
-                is_other = (os.path.realpath(one.path), one.line) != (own, line)
-                if is_other and is_of_project(one.path, path, self.top):
-                    return one if any(self._reaches(code, path) for code in self._merging) else None
-        return None
-
-    @cached_property
-    def _merging(self) -> list[str]:
-        """The files with code that merges mappings of YAML files."""
-        texts = self._graph.texts.items()
-        return [path for path, text in texts if _LOADS.search(text) and _MERGES.search(text)]
-
-    @cached_property
-    def _may_filter(self) -> list[str]:
-        """The files with loops over entries."""
-        texts = self._graph.texts.items()
-        return [path for path, text in texts if _MAY_FILTER.search(text) and not is_part_of_megatron(path)]
-
-    def _filters_in(self, path: str) -> list[OpenPlace]:
-        if path not in self._filters:
-            filters = filters_in(self._graph.texts[path])
-            self._filters[path] = [
-                OpenPlace(path, line, what, of_python=True, is_for_objects=own) for line, what, own in filters
-            ]
-        return self._filters[path]
-
-    @cached_property
-    def _falses(self) -> dict[str, list[OpenPlace]]:
-        from cgmigrate.project.checkout import files_with
-
-        flags = [name for name in self.catalogue.deprecated if self.catalogue[name].is_flag]
-        result: dict[str, list[OpenPlace]] = {}
-        pattern = re.compile(
-            rf"^\s*(?:-\s+)?({'|'.join(flags)})\s*:\s*(?:false|no|off)\b", re.MULTILINE | re.IGNORECASE
+    def meeting(self, fix: FixOutline) -> OpenPlace | None:
+        """Return the first place that can meet what a fix changes; None if everything is accounted for."""
+        own = os.path.realpath(fix.path)
+        named = (
+            place
+            for path in self.texts.holding(words_of(self.catalogue))
+            if is_of_project(path, own, self.top) or self._is_script(path)
+            for names, place in self._in_file(path)
+            if not names.isdisjoint(fix.names) and self._counts(place, fix, own)
         )
-        for path in files_with(self.top, flags, "*.yaml", "*.yml"):
-            try:
-                text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
-            except OSError:
-                continue
-            for match in pattern.finditer(text):
-                line = text.count("\n", 0, match.start(1)) + 1
-                result.setdefault(match[1], []).append(OpenPlace(path, line, match[1]))
-        return result
+        return next(named, None) or next(self._looking_at(fix, own), None)
 
-    @cached_property
-    def _mentions(self) -> dict[str, dict[str, set[str]]]:
-        """Name → the files with the name or a part of it → how they spell it. Only files that are near are parsed."""
-        from cgmigrate.project.checkout import files_with
+    def meeting_command(self, fix: FixOutline, *, is_open: bool) -> OpenPlace | None:
+        """Return the first place that can meet the words of a command line.
 
-        result: dict[str, dict[str, set[str]]] = {}
-        pattern = _pattern(self.catalogue)
-        for path in sorted(files_with(self.top, _words(self.catalogue))):
-            if not path.lower().endswith(_PAST):
-                for word in set(pattern.findall(self._text_of(path))):
-                    for name in _names_of(word, self.catalogue):
-                        result.setdefault(name, {}).setdefault(path, set()).add(word)
-        return result
+        ``is_open`` says that the line may get more words than it shows: then whatever has the name can be one of them.
+        """
+        own = os.path.realpath(fix.path)
+        for path in self.texts.holding(words_of(self.catalogue)):
+            for names, place in self._in_file(path):
+                is_own = path == own and place.line in fix.lines
+                if is_own or names.isdisjoint(fix.names) or not _meets_words(place, is_open=is_open):
+                    continue
+                # A file of flags or of output has no name of the script in it, programs have.
+                is_list = place.kind is PlaceKind.FLAG
+                if (
+                    names & self.catalogue.deprecated
+                    if is_list
+                    else reaches(self.texts.text(path), os.path.basename(own))
+                ):
+                    return place
+        if is_open and (part := next(name_parts_in(self.texts, fix.names, own), None)):
+            return OpenPlace(*part)
+        if (reader := next(readers_of_exports(own, fix.old, self.texts), None)) is not None:
+            return OpenPlace(*reader)
+        # What runs a script can look at what it prints; a mapping is not run.
+        outputs = () if own.endswith(_YAML) else uses_of_output(own, self.texts)
+        found = (*outputs, *tools_about(TextChange(own, fix.old, fix.new, fix.names), self.texts))
+        return OpenPlace(*found[0]) if found else None
 
-    def _text_of(self, path: str) -> str:
-        """Return the text of a file, empty for one that is none."""
-        if (text := self._graph.texts.get(os.path.realpath(path))) is not None:
-            return text
-        try:
-            return read_bytes(path, _MOST_BYTES).decode("utf-8")
-        except (OSError, ValueError):
-            return ""
+    def _is_script(self, path: str) -> bool:
+        return not path.endswith((*_CODE, *_YAML, *_DATA, *_PAGES, ".ipynb", ".txt"))
 
-    def _in_file(self, path: str) -> dict[str, list[OpenPlace]]:
-        """Return the places in a file by the names of the settings."""
+    def _counts(self, place: OpenPlace, fix: FixOutline, own: str) -> bool:
+        """Return whether a place is not accounted for by a fix."""
+        is_flag = place.kind is PlaceKind.FLAG and not place.path.endswith(_CODE)
+        if is_flag or place.kind is PlaceKind.KEYWORD or (place.path == own and place.line in fix.lines):
+            return False
+        if fix.is_proved:
+            return place.kind in _FOR_OBJECTS and (place.path, place.line) not in fix.accounted
+        name = place.text.lower()
+        same = place.kind is PlaceKind.KEY and name in fix.before and _same(place.value, fix.before[name])
+        return not same
+
+    def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
+        """Yield code that looks at all of a mapping, object or file, and has no name in it."""
+        if fix.is_object:
+            yield from (OpenPlace(*one) for one in class_changes_in(self.texts))
+        yield from (OpenPlace(*one) for one in name_tests_in(self.texts, fix.names))
+        for path in self._with_loops:
+            for one in self._loops_in(path, fix.names):
+                if one.of_object or not fix.is_proved:
+                    yield OpenPlace(path, one.line, one.text)
+        if not fix.is_proved:
+            yield from (OpenPlace(*one) for one in name_parts_in(self.texts, fix.names, own))
+            change = TextChange(own, fix.old, fix.new, fix.names)
+            yield from (OpenPlace(*one) for one in tools_about(change, self.texts))
+
+    @property
+    def _with_loops(self) -> list[str]:
+        every = self.texts.holding(WORDS)
+        return [path for path in every if path.endswith(_CODE) and not is_part_of_megatron(path)]
+
+    def _loops_in(self, path: str, names: frozenset[str]) -> list[EntryFilter]:
+        if (path, names) not in self._looking:
+            self._looking[path, names] = list(filters_in(self.texts.text(path), names))
+        return self._looking[path, names]
+
+    def _in_file(self, path: str) -> list[tuple[frozenset[str], OpenPlace]]:
+        """Return the places in a file, each with the names of the settings."""
         if path not in self._known:
-            text, by_name = self._text_of(path), self._known.setdefault(path, {})
-            places = () if is_part_of_megatron(os.path.abspath(path)) else self._places_in(path, text)
-            for name, place in (*self._lacking(path, text), *places):
-                by_name.setdefault(name, []).append(place)
+            skipped = is_part_of_megatron(path) or path.lower().endswith(_PAST)
+            self._known[path] = [] if skipped else list(_places_in(path, self.texts.text(path), self.catalogue))
         return self._known[path]
 
-    def _lacking(self, path: str, text: str) -> Iterator[tuple[str, OpenPlace]]:
-        """Yield the fields of megatron-core's class, in a copy of the checkout, that has no newer ones beside them."""
-        if os.path.basename(path) == _CLASS and re.search(r"^class TransformerConfig\b", text, re.MULTILINE):
-            for name in sorted(self.catalogue.deprecated):
-                newer = self.catalogue[name].replaced_by
-                if newer and (at := text.find(name)) >= 0 and not any(one in text for one in newer):
-                    yield name, OpenPlace(path, text.count("\n", 0, at) + 1, name)
 
-    def _places_in(self, path: str, text: str) -> Iterator[tuple[str, OpenPlace]]:
-        if path.endswith(_CODE):
-            yield from _in_python(path, text, self.catalogue)
-            return
-        cells = code_in_notebook(text) if path.endswith(".ipynb") else None
-        for match in _pattern(self.catalogue).finditer(text):
-            if cells is not None and not any(one.start <= match.start() < one.end for one in cells):
-                continue
-            place = _in_text(path, text, match)
-            if place is not None:
-                for name in _names_of(match.group(), self.catalogue):
-                    yield name, place
+def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:
+    """Return whether a place may be about words of a command line: it has a flag, and is no command line itself."""
+    if place.kind is PlaceKind.FLAG:
+        return not place.path.endswith(_WITH_COMMANDS) and "." in os.path.basename(place.path)
+    if place.kind in (PlaceKind.KEYWORD, PlaceKind.OVERRIDE):
+        return False
+    return "-" in place.text or (is_open and place.kind is not PlaceKind.TEXT)
 
 
-# --- names and parts of them ----------------------------------------------------------------------
+def _same(first: object, second: object) -> bool:
+    return type(first) is type(second) and first == second
 
 
-@lru_cache(maxsize=8)
-def _parts(catalogue: Catalogue) -> dict[str, frozenset[str]]:
-    """Return name or part → the settings that it may be: two words or more, or one with the underscore beside it."""
-    parts: dict[str, set[str]] = {}
-    names = {*catalogue.deprecated, *catalogue.captures}
-    for name in names:
-        parts.setdefault(name, set()).add(name)
-    for name in catalogue.deprecated:
-        words = name.split("_")
-        for start in range(len(words)):
-            for end in range(start + 1, len(words) + 1):
-                part = "_".join(words[start:end])
-                for one in (part, f"_{part}" if start else part, f"{part}_" if end < len(words) else part):
-                    if "_" in one and one not in names and one != "cuda_graph":
-                        parts.setdefault(one, set()).add(name)
-    return {part: frozenset(of) for part, of in parts.items()}
-
-
-def _names_of(text: str, catalogue: Catalogue) -> frozenset[str]:
-    return _parts(catalogue).get(text, frozenset())
-
-
-@lru_cache(maxsize=8)
-def _pattern(catalogue: Catalogue) -> re.Pattern[str]:
-    """Return the pattern of an identifier that is a name or a part of one."""
-    every = "|".join(sorted(_parts(catalogue), key=len, reverse=True))
-    return re.compile(rf"(?:(?<![A-Za-z0-9_])|(?<=\\n))({every})(?![A-Za-z0-9_])")
-
-
-@lru_cache(maxsize=8)
-def _words(catalogue: Catalogue) -> tuple[str, ...]:
-    return tuple(sorted(_parts(catalogue)))
-
-
-# --- text -----------------------------------------------------------------------------------------
-
-
-def _in_text(path: str, text: str, match: re.Match[str]) -> OpenPlace | None:
-    """Return the place of a name in a file other than Python; None if it is accounted for."""
-    start, end = match.span()
-    before, after = text[text.rfind("\n", 0, start) + 1 : start], text[end:][:_AFTER]
-    place = OpenPlace(path, text.count("\n", 0, start) + 1, match.group())
+def _places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[tuple[frozenset[str], OpenPlace]]:
+    found = list(appearances_in(text, catalogue))
+    if not found:
+        return
+    if path.endswith(_CODE):
+        yield from _in_python(path, text, found, catalogue)
+        return
+    cells = code_in_notebook(text) if path.endswith(".ipynb") else None
     in_form = next((form for suffixes, form in _FORMS.items() if path.lower().endswith(suffixes)), _in_other)
-    if in_form is not _in_overlay and _COMMENT.search(before):
+    for one in found:
+        if cells is not None and not any(cell.start <= one.start < cell.end for cell in cells):
+            continue
+        before, after = text[text.rfind("\n", 0, one.start) + 1 : one.start], text[one.end :].partition("\n")[0]
+        is_filled = _TEMPLATE.search(text[max(0, one.start - _BEFORE) : one.start]) is not None
+        result = (PlaceKind.TEXT, None) if is_filled else in_form(path, before, after)
+        if result is not None and result[0] is PlaceKind.FLAG and "_" in one.text:
+            # Flags of Megatron have hyphens: it is an option of another program.
+            result = PlaceKind.OVERRIDE, None
+        if result is not None:
+            kind, value = result
+            yield one.names, OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, kind, value)
+
+
+def _in_data(_path: str, _before: str, _after: str) -> tuple[PlaceKind, object] | None:
+    return PlaceKind.DATA, None
+
+
+def _in_page(path: str, before: str, after: str) -> tuple[PlaceKind, object] | None:
+    """Return what a name in a page is; None for prose and examples. A page among tests is what these expect."""
+    if is_test(path) or _DOCTEST.match(before) or _FIELD.search(before):
+        return PlaceKind.TEXT, None
+    return (PlaceKind.OVERRIDE, None) if _ASSIGNED.match(after) and not _FLAG.search(before) else None
+
+
+def _in_yaml(path: str, before: str, after: str) -> tuple[PlaceKind, object] | None:
+    if _COMMENT.match(before):
         return None
-    return in_form(place, before, after)
+    if _FLAG.search(before):
+        return PlaceKind.FLAG, None
+    if _KEY.search(before) and (match := _VALUE.match(after)):
+        return PlaceKind.KEY, _value_of(match[1])
+    if _ASSIGNED.match(after):
+        return PlaceKind.OVERRIDE, None
+    return (
+        PlaceKind.DATA if _KEY.search(before) or before.rstrip().endswith(("[", ":", ",", "-")) else PlaceKind.TEXT
+    ), None
 
 
-def _in_overlay(place: OpenPlace, before: str, after: str) -> OpenPlace | None:
-    if _is_element(before, after) or _SCHEMA.match(after):
-        return _listed(place)
-    return replace(_listed(place), is_data=True) if _IS_KEY.match(after) else None
+def _value_of(text: str) -> object:
+    """Return the value of a key on its line; the text itself where it is none alone."""
+    text = text.strip()
+    for one in (text, text.rstrip(" ,}")):
+        try:
+            return yaml.safe_load(one)
+        except yaml.YAMLError:
+            continue
+    return text
 
 
-def _listed(place: OpenPlace) -> OpenPlace:
-    """Return the place of a name in a list or a schema of keys, which only a mapping can meet."""
-    return replace(place, is_overlay=True, is_for_objects=False)
-
-
-def _is_element(before: str, after: str) -> bool:
-    """Return whether a name is an element of a list, a value, or a line of its own."""
-    return _BEFORE_ELEMENT.search(before) is not None and _AFTER_ELEMENT.match(after) is not None
-
-
-def _in_page(place: OpenPlace, before: str, after: str) -> OpenPlace | None:
-    """Return the place of a name in a page: a template, a doctest, an override; None for prose and examples.
-
-    A page among tests is what these expect as output.
-    """
-    if is_test(place.path):
+def _in_other(path: str, before: str, after: str) -> tuple[PlaceKind, object] | None:
+    if _COMMENT.match(before) and not path.endswith(_FILLED):
         return None
-    if _TEMPLATE.search(before) or _DOCTEST.match(before):
-        return place
-    if _OVERRIDES.search(before) and _VALUE.match(after):
-        return replace(place, is_overlay=True)
-    return _listed(place) if place.path.endswith(".txt") and _is_element(before, after) else None
+    if _FLAG.search(before):
+        return PlaceKind.FLAG, None
+    return (PlaceKind.OVERRIDE if before.endswith((".", "+")) and _ASSIGNED.match(after) else PlaceKind.TEXT), None
 
 
-def _in_yaml(place: OpenPlace, before: str, after: str) -> OpenPlace | None:
-    """Return the place of a name in a template, a command or a list of a YAML file, or the key of a schema.
-
-    Its other keys are what the document lists.
-    """
-    if _TEMPLATE.search(before):
-        return place
-    if _is_element(before, after) or (_KEY.match(before) and _SCHEMA.match(after)):
-        return _listed(place)
-    return None if _KEY.match(before) or not _TOOL.search(before) else place
-
-
-def _in_other(place: OpenPlace, before: str, after: str) -> OpenPlace | None:
-    """Return the place of a name in a script or a program: no flag, which is about a command line."""
-    if before.endswith("--"):
-        return None
-    return replace(place, is_overlay=before.endswith(".") and _VALUE.match(after) is not None)
-
-
-_FORMS: Mapping[tuple[str, ...], Callable[[OpenPlace, str, str], OpenPlace | None]] = {
-    _OVERLAYS: _in_overlay,
+_FORMS: Mapping[tuple[str, ...], Callable[[str, str, str], tuple[PlaceKind, object] | None]] = {
+    _DATA: _in_data,
     _PAGES: _in_page,
     _YAML: _in_yaml,
 }
@@ -387,75 +309,110 @@ _FORMS: Mapping[tuple[str, ...], Callable[[OpenPlace, str, str], OpenPlace | Non
 # --- Python ---------------------------------------------------------------------------------------
 
 
-def _in_python(path: str, text: str, catalogue: Catalogue) -> Iterator[tuple[str, OpenPlace]]:
+def _in_python(
+    path: str, text: str, found: list[NameAppearance], catalogue: Catalogue
+) -> Iterator[tuple[frozenset[str], OpenPlace]]:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        for match in _pattern(catalogue).finditer(text):
-            for name in _names_of(match.group(), catalogue):
-                yield name, OpenPlace(path, text.count("\n", 0, match.start()) + 1, match.group(), of_python=True)
+        for one in found:
+            yield one.names, OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, PlaceKind.CODE)
         return
-    accounted = _accounted(tree)
+    made, shown, compared = _keywords_of_megatron(tree), _shown_texts(tree), _compared(tree)
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         match node:
-            case ast.Attribute(attr=name, ctx=ast.Load()) if name in catalogue.deprecated and not _of_program(node):
-                yield name, OpenPlace(path, line, name, of_python=True)
-            case ast.Constant(value=str() as value) if "_" in value:
-                yield from _in_string(path, node, value, id(node) in accounted, catalogue)
+            case ast.Attribute(attr=name, ctx=context):
+                # Validation writes the new names from the old ones: a read sees what it saw.
+                if name not in catalogue.new_names or not isinstance(context, ast.Load):
+                    yield from _named(path, line, name, catalogue)
+            case ast.arg(arg=name):
+                yield from _named(path, line, name, catalogue)
+            case ast.keyword(arg=str(name)):
+                kind = PlaceKind.KEYWORD if id(node) in made else PlaceKind.CODE
+                yield from _named(path, line, name, catalogue, kind)
+            case ast.MatchClass(kwd_attrs=names):
+                for name in names:
+                    yield from _named(path, line, name, catalogue)
+            case ast.ClassDef(body=body):
+                for name in _fields_in(body):
+                    yield from _named(path, name.lineno, name.id, catalogue)
+            case ast.Constant(value=(str() | bytes()) as value):
+                if id(node) not in shown or ">>>" in str(value):
+                    yield from _in_constant(path, node, value, catalogue, is_compared=id(node) in compared)
 
 
-def _in_string(
-    path: str, node: ast.Constant, value: str, accounted: bool, catalogue: Catalogue
-) -> Iterator[tuple[str, OpenPlace]]:
-    for match in _pattern(catalogue).finditer(value):
-        line = value[value.rfind("\n", 0, match.start()) + 1 :].partition("\n")[0]
-        is_doctest = _DOCTEST.match(line) is not None
-        if accounted and not is_doctest:
-            continue
-        for name in _names_of(match.group(), catalogue) & catalogue.deprecated:
-            number = node.lineno + value.count("\n", 0, match.start())
+def _named(
+    path: str, line: int, name: str, catalogue: Catalogue, kind: PlaceKind = PlaceKind.CODE
+) -> Iterator[tuple[frozenset[str], OpenPlace]]:
+    if "_" in name or name != name.lower():
+        for one in appearances_in(name, catalogue):
+            if one.end - one.start == len(name):
+                yield one.names, OpenPlace(path, line, one.text, kind)
+
+
+def _in_constant(
+    path: str, node: ast.Constant, value: str | bytes, catalogue: Catalogue, *, is_compared: bool
+) -> Iterator[tuple[frozenset[str], OpenPlace]]:
+    text = value if isinstance(value, str) else value.decode("latin-1")
+    for one in appearances_in(text, catalogue):
+        before = text[text.rfind("\n", 0, one.start) + 1 : one.start]
+        kind = PlaceKind.CODE
+        if _DOCTEST.match(before):
             # A doctest is no code that is followed.
-            yield name, OpenPlace(path, number, match.group(), of_python=not is_doctest)
+            kind = PlaceKind.TEXT
+        elif _FLAG.search(before) and "_" not in one.text and not is_compared:
+            kind = PlaceKind.FLAG
+        yield one.names, OpenPlace(path, node.lineno + text.count("\n", 0, one.start), one.text, kind)
 
 
-def _accounted(tree: ast.Module) -> set[int]:
-    """Return the strings that mention a name, or write a setting of another object: docstrings, messages, keys."""
-    result: set[int] = set()
+def _compared(tree: ast.Module) -> set[int]:
+    """Return the texts that code compares with others, or looks for in them."""
+    result = set(map(id, searched_in(tree)))
     for node in ast.walk(tree):
         match node:
-            case ast.Expr(value=ast.Constant() as text):
-                result.add(id(text))
-            case ast.Dict(keys=keys):
-                result.update(map(id, keys))
-            case ast.Subscript(slice=ast.Constant() as key, ctx=ast.Store() | ast.Del()):
-                result.add(id(key))
-            case ast.Raise() | ast.Assert():
-                shown = node.exc if isinstance(node, ast.Raise) else node.msg
-                parts = shown.args if isinstance(shown, ast.Call) else [shown]
-                result.update(id(one) for part in parts for one in _written_texts(part))
-            case ast.Call(func=func) if _SPEAKS.search(dotted(func)):
-                result.update(id(one) for part in node.args for one in _written_texts(part))
-            case ast.keyword(arg="help" | "reason" | "match" | "description", value=shown):
-                result.update(map(id, _written_texts(shown)))
-            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant() as name, _]):
-                result.add(id(name))
-            case ast.Call(func=ast.Attribute(attr="add_argument"), args=words):
-                result.update(map(id, words))
+            case ast.Compare(left=left, comparators=others):
+                result.update(id(part) for one in (left, *others) for part in ast.walk(one))
+            case ast.Subscript(value=value):
+                result.add(id(value))
     return result
 
 
-def _written_texts(node: ast.AST | None) -> Iterator[ast.AST]:
-    """Yield the strings of a text that is written at one place: not what code in it reads."""
-    match node:
-        case ast.Constant():
-            yield node
-        case ast.JoinedStr(values=parts):
-            yield from (one for one in parts if isinstance(one, ast.Constant))
-        case ast.BinOp(left=left, right=right):
-            yield from (*_written_texts(left), *_written_texts(right))
+def _shown_texts(tree: ast.Module) -> set[int]:
+    """Return the texts for people: docstrings, and messages of errors that are raised."""
+    shown: set[int] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=value):
+                shown.add(id(value))
+            case ast.Raise(exc=ast.Call(args=args)):
+                shown.update(id(part) for one in args for part in (one, *getattr(one, "values", ())))
+            case ast.Assert(msg=ast.expr() as message):
+                shown.update(id(part) for part in (message, *getattr(message, "values", ())))
+    return shown
 
 
-def _of_program(node: ast.Attribute) -> bool:
-    """Return whether an attribute is a flag of a program: of an object that is called ``args``."""
-    return dotted(node.value).rpartition(".")[2] in _PROGRAMS
+def _fields_in(body: list[ast.stmt]) -> Iterator[ast.Name]:
+    for one in body:
+        targets = one.targets if isinstance(one, ast.Assign) else [one.target] if isinstance(one, ast.AnnAssign) else []
+        yield from (target for target in targets if isinstance(target, ast.Name))
+
+
+def _keywords_of_megatron(tree: ast.Module) -> set[int]:
+    """Return the keywords of calls that make an object of a class that is imported from Megatron."""
+    imported = {
+        name.asname or name.name.partition(".")[0]
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "megatron")
+        or (isinstance(node, ast.Import) and any(one.name.partition(".")[0] == "megatron" for one in node.names))
+        for name in node.names
+    }
+    return {
+        id(one)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and (callee := dotted(node.func))
+        and callee.partition(".")[0] in imported
+        and callee.rpartition(".")[2][:1].isupper()
+        for one in node.keywords
+    }

@@ -37,7 +37,18 @@ _PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
 """What code has words of its command line by which it does not know."""
 _STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
 """What starts another program, which may get all arguments."""
-_WORDS = re.compile(r"\bsys\.(?:orig_)?argv\b|/proc/self/cmdline|\bfrom sys import [^\n]*\bargv\b")
+_WORDS_ARE_READ = (
+    "argv",
+    "/proc/self/cmdline",
+    "parse_known_args",
+    "REMAINDER",
+    "UNPROCESSED",
+    "nargs=-1",
+    "os.environ",
+)
+_WORDS = re.compile(
+    r"\bREMAINDER\b|\bUNPROCESSED\b|parse_known_args\(\)(?!\[0\])|\bsys\.(?:orig_)?argv\b|/proc/self/cmdline|\bfrom sys import [^\n]*\bargv\b"
+)
 _PLAIN_WORDS = re.compile(
     r"sys\.argv\[[0-2]\](?!\s*:)|parse_(?:known_)?args\(\s*(?:args\s*=\s*)?sys\.argv|sys\.argv(?:\[\d*:\])?\s*\+?=(?!=)"
     r"|sys\.argv\.(?:append|extend|insert)\(|\b(?:print|log\w*(?:\.\w+)?)\((?![^\n]*(?:len\(|re\.|find|split|\bin\b|==))[^\n]*join\([^\n]*argv|\bmain\(\s*sys\.argv"
@@ -90,7 +101,7 @@ class OwnOptions:
         ``""`` stands for the words of the command line, of which code may look for some.
         """
         result: dict[str, str] = {}
-        for path in (*self._code_with("argv"), *self._code_with("/proc/self/cmdline")):
+        for path in (one for word in _WORDS_ARE_READ for one in self._code_with(word)):
             if self._is_made_of(site, path) and (line := _line_of_words(path)):
                 result[""] = f"{self.shown(path)}:{line} may look for words of this command line"
         for name in names:

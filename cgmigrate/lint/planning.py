@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
-from cgmigrate.megatron.settings import SCOPE
+from cgmigrate.megatron.settings import SCOPE, Settings
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.options import RunOptions
@@ -148,30 +148,42 @@ class Planner:
         """Return a file with the places that may use what its safe fixes change, and that nothing accounts for."""
         reasons = {}
         for index, case in examined.cases.items():
-            if case.site.flags or case.final is None or case.blocked or not any(match.fix for _, match in case.matches):
+            if case.final is None or case.blocked or not any(match.fix for _, match in case.matches):
                 continue
             if case.risks and not case.may_be_proved:
                 continue
-            accounted = examined.relations.accounted if index in examined.relations.proved else ()
-            if reason := self._open_place(file, case, accounted):
+            if reason := self._open_place(file, case, examined.relations):
                 reasons[index] = reason
         if not reasons:
             return examined
         return replace(examined, relations=replace(examined.relations, open_places=reasons))
 
-    def _open_place(self, file: OpenedFile, case: SiteCase, accounted: Collection[tuple[str, int]]) -> str:
-        changed = [name for name, value in case.before.items() if (case.final or {}).get(name) != value]
+    def _open_place(self, file: OpenedFile, case: SiteCase, relations: Relations) -> str:
+        """Return which place of the project may use what a fix changes, empty if all of them are accounted for."""
+        final = case.final or {}
+        changed = {name for name in (*case.before, *final) if case.before.get(name) != final.get(name)}
         places = self.related.open_places(file.path) if changed and not self.options.stdin else None
         if places is None:
             return ""
-        if case.site.origin is not None:
-            place = places.meeting_object(file.path, changed, accounted)
-            place = place or places.filtering(file.path, of_object=True) or places.replacing_methods(file.path)
+        from cgmigrate.linking.open_places import FixOutline
+
+        index, document = case.site.index, file.document
+        old, new = _lines_changed(document, index, final)
+        fix = FixOutline(
+            file.path,
+            case.before,
+            frozenset(changed),
+            frozenset(_lines_accounted(document, index)),
+            old,
+            new,
+            relations.accounted if index in relations.proved else (),
+            is_proved=index in relations.proved,
+            is_object=case.site.origin is not None,
+        )
+        if case.site.flags:
+            place = places.meeting_command(fix, is_open=bool(case.site.meets))
         else:
-            on = [name for name in changed if case.before[name] is True]
-            line = file.document.text.count("\n", 0, case.site.span.start) + 1
-            place = places.meeting_mapping(file.path, changed) or places.false_elsewhere(file.path, line, on)
-            place = place or places.filtering(file.path, of_object=False)
+            place = places.meeting(fix)
         return f"{place} has `{place.text}`, which may be about it, and does not change with it" if place else ""
 
     def _limits(self, file: OpenedFile) -> Limits:
@@ -557,3 +569,37 @@ def _unowned(file: OpenedFile) -> PythonDocument | None:
 
     document = file.document
     return document if isinstance(document, PythonDocument) and document.is_of_unknown_owner else None
+
+
+def _lines_accounted(document: Document, index: int) -> Iterator[int]:
+    """Yield the lines of a file with settings that a fix accounts for.
+
+    In code these are those of all its sites, which were examined together; of mappings those that are merged.
+    """
+    site = document.sites[index]
+    for other in document.sites:
+        is_merged = other.index in site.inherits or site.index in other.inherits or other.index == index
+        if site.origin is None and not site.flags and not is_merged:
+            continue
+        for use in other.written:
+            first = document.text.count("\n", 0, use.span.start) + 1
+            yield from range(first, first + document.text.count("\n", use.span.start, use.span.end) + 1)
+
+
+def _lines_changed(document: Document, index: int, final: Settings) -> tuple[str, str]:
+    """Return the lines of a file that a fix changes, as they are and as they will be; empty if it changes none."""
+    from cgmigrate.documents.sites import CannotEditError
+    from cgmigrate.text.edits import OverlapError, apply
+
+    try:
+        text, edited = document.text, apply(document.text, document.edits({index: final}))
+    except (CannotEditError, OverlapError):
+        return "", ""
+    old, new = text.split("\n"), edited.split("\n")
+    start = next(
+        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
+    )
+    shared = 0
+    while shared < min(len(old), len(new)) - start and old[-1 - shared] == new[-1 - shared]:
+        shared += 1
+    return "\n".join(old[start : len(old) - shared]), "\n".join(new[start : len(new) - shared])

@@ -76,7 +76,7 @@ def tracked_yaml(folders: Iterable[str], words: Iterable[str]) -> list[str]:
     return [path for top in tops for path in tracked_files(top, words, "*.yaml", "*.yml")]
 
 
-def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
+def tracked_files(top: str, words: Iterable[str], *paths: str, any_case: bool = False) -> list[str]:
     """Return the files of a project that contain one of the words, with paths as those of `Discovery`.
 
     ``paths`` are patterns of the files to search; with them, those that git does not track, or ignores, are searched
@@ -85,25 +85,30 @@ def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
     """
     words = list(words)
     if checkout_of(top) is None:
-        names = _searched(top, [""], words, paths)
+        names = _searched(top, [""], words, paths, any_case=any_case)
     else:
-        names = _grep(top, words, paths, untracked=bool(paths))
-        names += _searched(top, _ignored(top), words, paths) if paths else []
+        names = _grep(top, words, paths, untracked=bool(paths), any_case=any_case)
+        names += _searched(top, _ignored(top), words, paths, any_case=any_case) if paths else []
     return [shown_path(os.path.join(top, name)) for name in names]
 
 
-def _grep(top: str, words: Iterable[str], paths: Sequence[str], *, untracked: bool) -> list[str]:
+def _grep(
+    top: str, words: Iterable[str], paths: Sequence[str], *, untracked: bool, any_case: bool = False
+) -> list[str]:
     """Return the names of the files that git finds with one of the words; if git fails, the list is empty."""
     patterns = [part for word in _needed(words) for part in ("-e", word)]
     # What Python compiled has no text.
     paths = (*paths, ":(exclude,glob)**/__pycache__/**")
-    listed = run_git(top, "grep", *(["--untracked"] if untracked else []), "-lzF", *patterns, "--", *paths)
+    options = [*(["--untracked"] if untracked else []), *(["-i"] if any_case else [])]
+    listed = run_git(top, "grep", *options, "-lzF", *patterns, "--", *paths)
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
-def _searched(top: str, names: Sequence[str], words: Iterable[str], patterns: Sequence[str]) -> list[str]:
+def _searched(
+    top: str, names: Sequence[str], words: Iterable[str], patterns: Sequence[str], *, any_case: bool = False
+) -> list[str]:
     """Return the files, of some files and folders of a project, that contain one of the words."""
-    word = re.compile("|".join(map(re.escape, _needed(words))).encode())
+    word = re.compile("|".join(map(re.escape, _needed(words))).encode(), re.IGNORECASE if any_case else 0)
     return [name for name in _files_below(top, names, patterns) if word.search(_text(os.path.join(top, name)))]
 
 

@@ -1,0 +1,255 @@
+"""Programs that look at a file as text: they find, count, cut or compare what a fix changes.
+
+A program is about a fix if it can reach the file, by its name or a pattern of names, and works by position, or has a
+pattern that matches the old lines and not the new ones, or the other way round. The patterns are tried, not read. A
+program that gets any file is about it if its pattern has a word that goes.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import warnings
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property
+
+from cgmigrate.linking.project_texts import ProjectTexts
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.paths import is_test
+
+FoundText = tuple[str, int, str]
+"""A file, the number of a line, and the code there."""
+
+_CODE = (".py", ".ipynb")
+_SHELL = (".sh", ".bash")
+_PAGES = (".md", ".rst", ".log")
+_PATCHES = (".patch", ".diff")
+_TOOL_WORDS = ("sed", "awk", "perl", "grep", "rg ", "yq", "jq", "head", "tail", "wc ", "cmp", "diff", "cut ", "tr ")
+_OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "${0")
+_READ_WORDS = ("read_text", "read_bytes", "readline", ".read()", "splitlines", "getsource", "hashlib", "in open(")
+_TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
+_BY_POSITION = re.compile(
+    r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
+    r"|\bsed\s+(?:-\w+\s+)*[\"']?(?:\d+|\$)[,\d$]*[a-z]|\bNR\s*[=<>]|\bgetline\b|\bgit apply\b"
+    r"|\$\(shell cat|\$\(<|\bpatsubst\b|\$\(filter\b"
+    r"|\b[yj]q\b.*(?:true|false|_entries|keys|length|select)"
+)
+_READS_TEXT = re.compile(
+    r"read_text|read_bytes|readline|\.read\(\)|splitlines|getsource|hashlib|\bfor \w+ in open\(|\bast\.parse\("
+)
+_BY_POSITION_IN_CODE = re.compile(
+    r"\bhashlib\b|\.splitlines\(\)\[|\.readlines\(\)\[|\.readline\(|\bast\.parse\(|\blen\(open\(|\bdifflib\b|getsource"
+)
+_ANY_CODE = re.compile(r"\bast\.parse\(\s*open\(|getsource")
+"""What looks at the text of code whose file it does not name."""
+_ANY_FILE = re.compile(r"\bargv\b|\bargparse\b|\bclick\b")
+_OWN_TEXT = re.compile(r"[\"']?\$\{?0\b")
+_VARIABLE = re.compile(r"\$[{\w@*]")
+_DIGEST = re.compile(r"\b[0-9a-f]{32,128}\b")
+_QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)'")
+_SUBSTITUTION = re.compile(r"^\s*(?:\d*,?\d*)?[sy]?([/|#,!])((?:\\.|(?!\1).)+)\1")
+_INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
+_IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
+_GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*")
+_WORD = re.compile(r"[a-z]{5,}")
+_NAME_TEST = re.compile(r"\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
+_SEARCHES = frozenset(
+    (
+        *("startswith", "endswith", "replace", "count", "find", "index", "rfind", "split", "partition", "rpartition"),
+        *("search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "compile", "removeprefix"),
+    )
+)
+"""Methods that look for a text in another one."""
+_SHORTEST, _LONGEST = 3, 200
+"""Characters of a pattern that is tried."""
+_LOOKS_AT_OUTPUT = (
+    r"(?:\$\(|`)[^)`\n]*(?:\bsh|\bsource|\s\.|\./)\s?[^)`\n]*\b{name}"
+    r"|\b(?:ba)?sh -\w*x\w* [^\n]*\b{name}|\bPATH=[^\n]*\b{name}"
+    r"|\b{name}\b[^|\n]*\|\s*(?!tee\b|\|)\S|^\s*(?:function\s+)?(?:python3?|torchrun|srun)\s*\(\)"
+    r"|\bsh\s[^\n|;]*\b{name}\b[^\n]*2>\s*(?!&|/dev/null)"
+)
+"""Runs a script, and looks at its output, or gives it other programs to start."""
+_OUTPUT_IN_CODE = re.compile(r"check_output|capture_output|PIPE")
+
+
+@dataclass(frozen=True)
+class TextChange:
+    """What a fix changes in the text of a file: ``old`` and ``new`` are its lines, ``names`` those of the settings."""
+
+    path: str
+    old: str
+    new: str
+    names: Collection[str]
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the file."""
+        return os.path.basename(self.path)
+
+    @cached_property
+    def _gone(self) -> frozenset[str]:
+        """The words of names that are not in the new lines."""
+        return frozenset(_WORD.findall(" ".join(self.names))) - frozenset(_WORD.findall(self.new))
+
+    def has_gone(self, text: str) -> bool:
+        """Return whether a text has a word that goes."""
+        return not self._gone.isdisjoint(_WORD.findall(text))
+
+    def is_seen_by(self, pattern: str) -> bool:
+        """Return whether a text, or a regular expression, is in the old lines only, or in the new ones only."""
+        if len(pattern.strip()) < _SHORTEST:
+            return False
+        if (pattern in self.old) != (pattern in self.new):
+            return True
+        if len(pattern) > _LONGEST or not _IS_PATTERN.search(pattern):
+            return False
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compiled = re.compile(pattern, re.MULTILINE)
+        except (re.error, RecursionError, OverflowError):
+            return False
+        return (compiled.search(self.old) is None) != (compiled.search(self.new) is None)
+
+
+def tools_about(change: TextChange, texts: ProjectTexts) -> Iterator[FoundText]:
+    """Yield the places that look at the text of a file that a fix changes."""
+    for path in texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS, change.name)):
+        is_own = path == change.path and not path.endswith(_SHELL)
+        if is_own or path.endswith(_PAGES) or is_part_of_megatron(path):
+            continue
+        text = texts.text(path)
+        found = _in_code(text, change) if path.endswith(_CODE) else _in_script(path, text, change)
+        if found is not None:
+            yield path, *found
+
+
+def _in_script(path: str, text: str, change: TextChange) -> tuple[int, str] | None:
+    """Return the first line of a script, with its number, that works on the text of a file."""
+    if path.endswith(_PATCHES):
+        return (
+            (1, change.name) if re.search(rf"^[-+]{{3}} .*\b{re.escape(change.name)}\b", text, re.MULTILINE) else None
+        )
+    is_named = reaches(text, change.name) or _OWN_TEXT.search(text) is not None
+    for at, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("#"):
+            continue
+        if reaches(line, change.name) and (_BY_POSITION.search(line) or _DIGEST.search(text)):
+            return at, line.strip()[:60]
+        if not _TOOLS.search(line) or not (is_named or _VARIABLE.search(line)):
+            continue
+        if any(change.is_seen_by(one) and (is_named or change.has_gone(one)) for one in _patterns_in(line)):
+            return at, line.strip()[:60]
+    return None
+
+
+def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:
+    """Return the first line of Python, with its number, that works on the text of a file."""
+    if not _READS_TEXT.search(text):
+        return None
+    is_named = reaches(text, change.name)
+    is_any_code = change.path.endswith(".py") and _ANY_CODE.search(text)
+    if (is_named or is_any_code) and (match := _BY_POSITION_IN_CODE.search(text)):
+        return text.count("\n", 0, match.start()) + 1, match.group()
+    if not is_named and not _ANY_FILE.search(text):
+        return None
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    for node in searched_in(tree):
+        value = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+        if (is_named or change.has_gone(value)) and change.is_seen_by(value):
+            return node.lineno, value[:60]
+    return None
+
+
+def searched_in(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the texts that code looks for in others, or that have a name of their own."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn(), *_]):
+                yield from _texts_in(left)
+            case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _SEARCHES:
+                yield from (text for one in args for text in _texts_in(one))
+            case ast.Assign(value=ast.Constant() as value):
+                yield from _texts_in(value)
+
+
+def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
+    every = (one for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return (one for one in every if isinstance(one.value, (str, bytes)))
+
+
+def reaches(text: str, name: str) -> bool:
+    """Return whether a text has the name of a file, or a pattern of names that it matches."""
+    if name in text:
+        return True
+    parts = (one.rpartition("/")[2] for one in _GLOB.findall(text))
+    return any(fnmatch(name, one) for one in parts if one.strip("*."))
+
+
+def _patterns_in(line: str) -> Iterator[str]:
+    """Yield the texts of a command that may be patterns: its words, and what is substituted."""
+    for match in _QUOTED.finditer(line):
+        quoted = match[1] or match[2] or ""
+        yield quoted
+        for pattern in _INNER:
+            yield from pattern.findall(quoted)
+        if one := _SUBSTITUTION.match(quoted):
+            yield one[2]
+    for word in _QUOTED.sub(" ", line).split():
+        yield word
+        if one := _SUBSTITUTION.match(word):
+            yield one[2]
+
+
+def uses_of_output(path: str, texts: ProjectTexts) -> Iterator[FoundText]:
+    """Yield the places that run a script and look at what it prints, or at the words with which it starts programs."""
+    name = os.path.basename(path)
+    looks = re.compile(_LOOKS_AT_OUTPUT.format(name=re.escape(name)), re.MULTILINE)
+    for other in texts.holding((name,)):
+        if other == path or other.endswith(_PAGES) or is_part_of_megatron(other):
+            continue
+        text = texts.text(other)
+        pattern = looks if not other.endswith(_CODE) else _OUTPUT_IN_CODE if is_test(other) else None
+        if pattern is not None and (match := pattern.search(text)):
+            yield other, text.count("\n", 0, match.start()) + 1, match.group().strip()[:60]
+
+
+def name_parts_in(texts: ProjectTexts, names: Collection[str], own: str) -> Iterator[FoundText]:
+    """Yield the places that make a name or a flag of parts: ``--cuda-graph-$WHAT``."""
+    begins = {name[: at + 1] for name in names for at, one in enumerate(name) if one == "_"}
+    spelled = sorted({*begins, *(one.replace("_", "-") for one in begins)})
+    pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(spelled)})(?=[${{%\"'<+])")
+    for path in texts.holding(spelled):
+        skipped = path == own or is_part_of_megatron(path)
+        if not skipped and (match := pattern.search(texts.text(path))):
+            yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
+
+
+def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[FoundText]:
+    """Yield the places of code that tell some of the names from others by how they begin or end."""
+    for path in texts.holding(("startswith(", "endswith(")):
+        if not path.endswith(_CODE) or is_part_of_megatron(path):
+            continue
+        text = texts.text(path)
+        for match in _NAME_TEST.finditer(text):
+            found = [getattr(name, match[1])(match[2]) for name in names]
+            if any(found) and not all(found):
+                yield path, text.count("\n", 0, match.start()) + 1, match.group()
+
+
+def readers_of_exports(path: str, old: str, texts: ProjectTexts) -> Iterator[FoundText]:
+    """Yield the places, in other files, of a variable that a script exports and that has the words that change."""
+    text = texts.text(path)
+    for name in set(re.findall(r"\b([A-Za-z_]\w*)\+?=", old)):
+        if re.search(rf"\bexport\b[^\n]*\b{name}\b", text) is None:
+            continue
+        used = re.compile(rf"\b{name}\b")
+        for other in texts.holding((name,)):
+            if other != path and not other.endswith(_PAGES) and (match := used.search(texts.text(other))):
+                yield other, texts.text(other).count("\n", 0, match.start()) + 1, name
