@@ -140,7 +140,10 @@ def _ignored(top: str) -> list[str]:
 
 
 def files_named(top: str, name: str) -> list[str]:
-    """Return the files of a checkout that have a name, those that git does not track yet included."""
+    """Return the files of a project that have a name, those that git does not track yet included."""
+    if checkout_of(top) is None:
+        ending = os.sep + name
+        return [os.path.join(top, one) for one in _files_below(top, [""], ()) if f"{os.sep}{one}".endswith(ending)]
     listed = run_git(
         top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(top,literal){name}", f"*/{name}"
     )
@@ -158,24 +161,30 @@ def index_of(folder: str, *paths: str) -> list[tuple[str, str]]:
 
 
 def code_of(top: str) -> list[str]:
-    """Return the Python files of a checkout, those that git does not track yet, or ignores, included, and links.
+    """Return the Python files of a project, those that git does not track yet, or ignores, included, and links.
 
     Of folders that git ignores, only their names are listed. If git fails, the list is empty.
     """
-    seen = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    ignored = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    if not seen or not ignored:
-        return []
-    names = [os.path.join(top, os.fsdecode(one)) for one in (seen[0] + ignored[0]).split(b"\0") if one]
-    return [one for one in names if one.endswith((".py", os.sep)) or os.path.islink(one)]
+    if checkout_of(top) is None:
+        names = list(_files_below(top, [""], ()))
+    else:
+        seen = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        ignored = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+        listed = (seen[0] + ignored[0]).split(b"\0") if seen and ignored else []
+        names = [os.fsdecode(one) for one in listed if one]
+    paths = [os.path.join(top, one) for one in names]
+    return [one for one in paths if one.endswith((".py", os.sep)) or os.path.islink(one)]
 
 
 def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
-    """Return the files of a checkout that contain one of the words, those that git does not track yet included.
+    """Return the files of a project that contain one of the words, those that git does not track yet included.
 
     ``paths`` are patterns of their names. If git fails, the list is empty.
     """
-    return [os.path.join(top, name) for name in _grep(top, words, paths, untracked=True)]
+    words = list(words)
+    outside = checkout_of(top) is None
+    names = _searched(top, [""], words, paths) if outside else _grep(top, words, paths, untracked=True)
+    return [os.path.join(top, name) for name in names]
 
 
 def _needed(words: Iterable[str]) -> list[str]:
