@@ -256,7 +256,9 @@ def _effect(function: Any, truth: bool, read: Callable[[Any, Any], dict[str, Any
     TRUTH[0] = truth
     try:
         made = function()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # what a test of pytest fails with is no Exception
         return f"not executed: {type(error).__name__}: {error}"
     if not isinstance(made, Anything) or not isinstance(made.model, Anything):
         return "not executed: it returns no configuration"
