@@ -18,7 +18,6 @@ FORMAT = 1
 """Version of the results' JSON form."""
 
 TRAINING, STATIC, DYNAMIC = "training", "static", "dynamic"
-WORKLOADS = (TRAINING, STATIC, DYNAMIC)
 """Training steps; generation with the static, with the dynamic batching engine."""
 
 EAGER, EAGER_AGAIN, EAGER_SOURCE = "eager", "eager-again", "eager-source"
