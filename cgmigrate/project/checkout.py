@@ -40,6 +40,10 @@ RESULTS = frozenset(
 """Names of folders into which programs write."""
 _NOT_SEARCHED = frozenset((*SKIPPED, *RESULTS, "build", "dist"))
 """Folders of files that no program of the project reads, outside of git or where git ignores them."""
+WORK_MARK = ".cgmigrate-work"
+"""A file in the folder into which ``verify --work`` writes copies of settings and of its own program."""
+_OTHERS = frozenset((".git", "pyvenv.cfg", WORK_MARK))
+"""What a folder has that is no part of the project around it."""
 _MARKS = ("cgmigrate.toml", "pyproject.toml", "setup.cfg", "setup.py")
 """Files at the root of a project."""
 
@@ -122,7 +126,7 @@ def _files_below(top: str, names: Sequence[str], patterns: Sequence[str]) -> Ite
             yield from [name] if _matches(name, patterns) else []
             continue
         for folder, folders, files in os.walk(os.path.join(top, name)):
-            is_other = folder != top and not {".git", "pyvenv.cfg"}.isdisjoint((*folders, *files))
+            is_other = folder != top and not _OTHERS.isdisjoint((*folders, *files))
             folders[:] = [] if is_other else [one for one in folders if one not in _NOT_SEARCHED]
             below = (os.path.relpath(os.path.join(folder, one), top) for one in files if not is_other)
             yield from (one for one in below if _matches(one, patterns))
@@ -136,7 +140,13 @@ def _ignored(top: str) -> list[str]:
     """Return the files and folders that git ignores, but those of tools, builds and results."""
     listed = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     names = [os.fsdecode(one) for one in listed[0].split(b"\0") if one] if listed else []
-    return [name for name in names if _NOT_SEARCHED.isdisjoint(name.split("/"))]
+    result: list[str] = []
+    for name in sorted(names):
+        # Git lists a folder that ignores itself, and what is in it as well.
+        is_below_last = bool(result) and result[-1].endswith("/") and name.startswith(result[-1])
+        if not is_below_last and _NOT_SEARCHED.isdisjoint(name.split("/")):
+            result.append(name)
+    return result
 
 
 def files_named(top: str, name: str) -> list[str]:
