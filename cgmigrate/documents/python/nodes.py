@@ -40,11 +40,6 @@ def parents_in(root: ast.AST) -> dict[ast.AST, ast.AST]:
     return {below: node for node in walk(root) for below in ast.iter_child_nodes(node)}
 
 
-def lines_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
-    """Return the first and the last line of a node."""
-    return node.lineno, node.end_lineno or node.lineno
-
-
 def imported_in(tree: ast.AST) -> Iterator[str]:
     """Yield the names of the modules that code may import, wherever it does; ``.common`` is relative."""
     for node in walk(tree):
