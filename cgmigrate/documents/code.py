@@ -83,10 +83,6 @@ class CodeText:
         """Return where a character of the file is in the code, None if it is not in it."""
         return self._positions.get(offset)
 
-    def is_added(self, at: int) -> bool:
-        """Return whether the file has no character for one of the code."""
-        return self.starts[at] == self.ends[at]
-
     def span(self, span: Span) -> Span:
         """Return where a part of the code is in the file: from its first character there to its last one."""
         starts = [start for start in self.starts[span.start : span.end] if start != _ADDED]

@@ -399,10 +399,3 @@ def site_ids(document: Document) -> list[SiteId]:
         number = seen[place]
         result.append(SiteId(document.path, f"{place} ({number})".lstrip() if number > 1 else place))
     return result
-
-
-def spans_of(document: Document, indices: Sequence[int]) -> frozenset[Span]:
-    """Return the spans of the settings of some sites and of some problems, both by index."""
-    chosen = frozenset(indices)
-    sites = [written.span for site in document.sites if site.index in chosen for written in site.written]
-    return frozenset([*sites, *(problem.span for problem in document.problems if problem.index in chosen)])

@@ -245,14 +245,12 @@ class RelatedFiles:
             self._own_options[top, catalogue] = OwnOptions(partial(self._code_with, top), options, shown_path)
         return self._own_options[top, catalogue]
 
-    def open_places(self, path: str) -> OpenPlaces | None:
-        """Return the appearances of names, in the checkout around a file, that nothing accounts for."""
+    def open_places(self, path: str) -> OpenPlaces:
+        """Return the appearances of names, in the project around a file, that nothing accounts for."""
         from cgmigrate.linking.open_places import OpenPlaces
-        from cgmigrate.project.checkout import checkout_of
+        from cgmigrate.project.checkout import project_of
 
-        catalogue, top = self.catalogue_of(path), checkout_of(os.path.realpath(os.path.dirname(path)))
-        if top is None:
-            return None
+        catalogue, top = self.catalogue_of(path), project_of(os.path.realpath(os.path.dirname(path)))
         if (top, catalogue) not in self._open_places:
             self._open_places[top, catalogue] = OpenPlaces(top, catalogue)
         return self._open_places[top, catalogue]

@@ -40,6 +40,10 @@ RESULTS = frozenset(
 """Names of folders into which programs write."""
 _NOT_SEARCHED = frozenset((*SKIPPED, *RESULTS, "build", "dist"))
 """Folders of files that no program of the project reads, outside of git or where git ignores them."""
+WORK_MARK = ".cgmigrate-work"
+"""A file in the folder into which ``verify --work`` writes copies of settings and of its own program."""
+_OTHERS = frozenset((".git", "pyvenv.cfg", WORK_MARK))
+"""What a folder has that is no part of the project around it."""
 _MARKS = ("cgmigrate.toml", "pyproject.toml", "setup.cfg", "setup.py")
 """Files at the root of a project."""
 
@@ -127,7 +131,7 @@ def _files_below(top: str, names: Sequence[str], patterns: Sequence[str]) -> Ite
             yield from [name] if _matches(name, patterns) else []
             continue
         for folder, folders, files in os.walk(os.path.join(top, name)):
-            is_other = folder != top and not {".git", "pyvenv.cfg"}.isdisjoint((*folders, *files))
+            is_other = folder != top and not _OTHERS.isdisjoint((*folders, *files))
             folders[:] = [] if is_other else [one for one in folders if one not in _NOT_SEARCHED]
             below = (os.path.relpath(os.path.join(folder, one), top) for one in files if not is_other)
             yield from (one for one in below if _matches(one, patterns))
@@ -141,11 +145,20 @@ def _ignored(top: str) -> list[str]:
     """Return the files and folders that git ignores, but those of tools, builds and results."""
     listed = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     names = [os.fsdecode(one) for one in listed[0].split(b"\0") if one] if listed else []
-    return [name for name in names if _NOT_SEARCHED.isdisjoint(name.split("/"))]
+    result: list[str] = []
+    for name in sorted(names):
+        # Git lists a folder that ignores itself, and what is in it as well.
+        is_below_last = bool(result) and result[-1].endswith("/") and name.startswith(result[-1])
+        if not is_below_last and _NOT_SEARCHED.isdisjoint(name.split("/")):
+            result.append(name)
+    return result
 
 
 def files_named(top: str, name: str) -> list[str]:
-    """Return the files of a checkout that have a name, those that git does not track yet included."""
+    """Return the files of a project that have a name, those that git does not track yet included."""
+    if checkout_of(top) is None:
+        ending = os.sep + name
+        return [os.path.join(top, one) for one in _files_below(top, [""], ()) if f"{os.sep}{one}".endswith(ending)]
     listed = run_git(
         top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(top,literal){name}", f"*/{name}"
     )
@@ -163,24 +176,30 @@ def index_of(folder: str, *paths: str) -> list[tuple[str, str]]:
 
 
 def code_of(top: str) -> list[str]:
-    """Return the Python files of a checkout, those that git does not track yet, or ignores, included, and links.
+    """Return the Python files of a project, those that git does not track yet, or ignores, included, and links.
 
     Of folders that git ignores, only their names are listed. If git fails, the list is empty.
     """
-    seen = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    ignored = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    if not seen or not ignored:
-        return []
-    names = [os.path.join(top, os.fsdecode(one)) for one in (seen[0] + ignored[0]).split(b"\0") if one]
-    return [one for one in names if one.endswith((".py", os.sep)) or os.path.islink(one)]
+    if checkout_of(top) is None:
+        names = list(_files_below(top, [""], ()))
+    else:
+        seen = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        ignored = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+        listed = (seen[0] + ignored[0]).split(b"\0") if seen and ignored else []
+        names = [os.fsdecode(one) for one in listed if one]
+    paths = [os.path.join(top, one) for one in names]
+    return [one for one in paths if one.endswith((".py", os.sep)) or os.path.islink(one)]
 
 
 def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
-    """Return the files of a checkout that contain one of the words, those that git does not track yet included.
+    """Return the files of a project that contain one of the words, those that git does not track yet included.
 
     ``paths`` are patterns of their names. If git fails, the list is empty.
     """
-    return [os.path.join(top, name) for name in _grep(top, words, paths, untracked=True)]
+    words = list(words)
+    outside = checkout_of(top) is None
+    names = _searched(top, [""], words, paths) if outside else _grep(top, words, paths, untracked=True)
+    return [os.path.join(top, name) for name in names]
 
 
 def _needed(words: Iterable[str]) -> list[str]:

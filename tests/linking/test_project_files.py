@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.project.checkout import project_of
+from cgmigrate.project.checkout import code_of, files_named, files_with, project_of
 from tests.support.files import write
 
 MODEL = """\
@@ -110,3 +110,22 @@ def test_a_baseline_reads_no_key(tmp_path: Path, monkeypatch, cgmigrate) -> None
     subprocess.run(["git", "add", "-A"], cwd=tmp_path, check=True)
     assert "model.enable_cuda_graph" in (tmp_path / "known.json").read_text()
     assert not is_withheld(tmp_path, cgmigrate, ".")
+
+
+@pytest.mark.parametrize("is_in_git", [False, True])
+def test_files_of_a_project(tmp_path: Path, is_in_git: bool) -> None:
+    if is_in_git:
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    for name in ("run.sh", "tools/run.sh", "tools/my_run.sh", "src/main.py"):
+        write(tmp_path / name, "enable_cuda_graph\n")
+    write(tmp_path / "node_modules/run.sh" if not is_in_git else tmp_path / "other.txt", "cuda_graph_scope\n")
+    top = str(tmp_path)
+
+    def names(paths: list[str]) -> list[str]:
+        return sorted(str(Path(one).relative_to(top)) for one in paths)
+
+    assert names(files_named(top, "run.sh")) == ["run.sh", "tools/run.sh"]
+    assert names(files_named(top, "tools/run.sh")) == ["tools/run.sh"]
+    assert names(code_of(top)) == ["src/main.py"]
+    assert names(files_with(top, ["enable_cuda_graph"], "*.sh")) == ["run.sh", "tools/my_run.sh", "tools/run.sh"]
+    assert names(files_with(top, ["enable_cuda_graph"])) == ["run.sh", "src/main.py", "tools/my_run.sh", "tools/run.sh"]
