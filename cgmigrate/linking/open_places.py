@@ -64,6 +64,8 @@ class PlaceKind(Enum):
 
     CODE = auto()
     """Python: an attribute, an argument, a text."""
+    PARAMETER = auto()
+    """A parameter of a function, or an argument for it: no object by itself, a proof follows what it is used for."""
     KEYWORD = auto()
     """A keyword of a call that makes an object of a class of Megatron."""
     KEY = auto()
@@ -181,7 +183,9 @@ class OpenPlaces:
         if is_flag or place.kind is PlaceKind.KEYWORD or (place.path == own and place.line in fix.lines):
             return False
         if fix.is_proved:
-            return place.kind in _FOR_OBJECTS and (place.path, place.line) not in fix.accounted
+            # No attribute has a hyphen.
+            is_about = place.kind in _FOR_OBJECTS and "-" not in place.text
+            return is_about and (place.path, place.line) not in fix.accounted
         name = place.text.lower()
         same = place.kind is PlaceKind.KEY and name in fix.before and _same(place.value, fix.before[name])
         return not same
@@ -319,17 +323,18 @@ def _in_python(
             yield one.names, OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, PlaceKind.CODE)
         return
     made, shown, compared = _keywords_of_megatron(tree), _shown_texts(tree), _compared(tree)
+    parsed = _parsed_arguments(tree)
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)
         match node:
-            case ast.Attribute(attr=name, ctx=context):
+            case ast.Attribute(value=of, attr=name, ctx=context) if dotted(of) not in parsed:
                 # Validation writes the new names from the old ones: a read sees what it saw.
                 if name not in catalogue.new_names or not isinstance(context, ast.Load):
                     yield from _named(path, line, name, catalogue)
             case ast.arg(arg=name):
-                yield from _named(path, line, name, catalogue)
+                yield from _named(path, line, name, catalogue, PlaceKind.PARAMETER)
             case ast.keyword(arg=str(name)):
-                kind = PlaceKind.KEYWORD if id(node) in made else PlaceKind.CODE
+                kind = PlaceKind.KEYWORD if id(node) in made else PlaceKind.PARAMETER
                 yield from _named(path, line, name, catalogue, kind)
             case ast.MatchClass(kwd_attrs=names):
                 for name in names:
@@ -376,6 +381,19 @@ def _compared(tree: ast.Module) -> set[int]:
             case ast.Subscript(value=value):
                 result.add(id(value))
     return result
+
+
+def _parsed_arguments(tree: ast.Module) -> set[str]:
+    """Return the names of variables and parameters that are the parsed arguments of a program."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.arg(arg=name, annotation=ast.expr() as annotation):
+                if dotted(annotation).rpartition(".")[2] == "Namespace":
+                    names.add(name)
+            case ast.Assign(targets=[target], value=ast.Call(func=ast.Attribute(attr="parse_args"))):
+                names.add(dotted(target))
+    return names - {""}
 
 
 def _shown_texts(tree: ast.Module) -> set[int]:
