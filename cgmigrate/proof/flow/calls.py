@@ -10,11 +10,13 @@ from contextlib import suppress
 
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
-from cgmigrate.proof.flow.names import bases_of, enumeration, is_record, members_of
+from cgmigrate.proof.flow.modules import Import
+from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_record, members_of
 from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, NotFollowedError, RaisedError, Run
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
+    MORE,
     NAMED,
     Attribute,
     Bound,
@@ -82,7 +84,13 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     own = Evaluator(run, module, scope)
     if isinstance(node, ast.Lambda):
         return own.value(node.body)
-    return _body(run, own, node, run.side.slice.whole(node) if is_whole else run.side.slice.kept(node, module))
+    if is_whole:
+        kept = run.side.slice.whole(node)
+    elif function.scope is not None and function.scope.names:
+        kept = run.side.slice.inner(node, module)
+    else:
+        kept = run.side.slice.kept(node, module)
+    return _body(run, own, node, kept)
 
 
 def _needs_whole(value: object) -> bool:
@@ -225,7 +233,7 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
         return Unknown(name)
     is_class = last[:1].isupper() and not last.isupper()
     if not is_class and not KEPT_STATE & named.keys():
-        return _unknown(run, name, positional, named)
+        return _unknown(run, name, positional, named, is_external=True)
     made = run.make(run.number(last))
     made.of = External(name)
     for word, value in named.items():
@@ -233,13 +241,27 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
     return made
 
 
-def _unknown(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
-    """Return the value of a call that is not followed; other code sees what it gets."""
+def _unknown(
+    run: Run, name: str, positional: list[object], named: dict[str, object], *, is_external: bool = False
+) -> object:
+    """Return the value of a call that is not followed; other code sees what it gets.
+
+    Code of the project may return an object that other code of it has made.
+    """
     if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
         return _external(run, f"{name}.Made", positional, named)
-    return Object(run.number(f"{name}()"), is_part=True)
+    if not is_external:
+        for one in (*positional, *named.values()):
+            _fill(one)
+    return Object(run.number(f"{name}()"), is_part=True, is_given=not is_external)
+
+
+def _fill(value: object) -> None:
+    """Note that code which is not followed may have added to a collection."""
+    if isinstance(value, dict):
+        value.setdefault(MORE, None)
 
 
 def _object(run: Run, function: Object, positional: list[object], named: dict[str, object]) -> object:
@@ -296,6 +318,12 @@ def _copy(run: Run, value: object, seen: dict[int, object], *, is_deep: bool) ->
     return value
 
 
+def _imported(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+    name = positional[0]
+    importer = next(iter(run.touched.values()))
+    return imported(run, importer, Import(name)) if isinstance(name, str) else Unknown(f"module {shown(name)}")
+
+
 def _partial(_run: Run, positional: list[object], named: dict[str, object]) -> object:
     return Bound(positional[0], tuple(positional[1:]), named)
 
@@ -305,6 +333,7 @@ _EXTERNAL: dict[str, Callable[[Run, list[object], dict[str, object]], object]] =
     "copy": _copied_once,
     "replace": _copied_once,
     "partial": _partial,
+    "import_module": _imported,
 }
 
 
@@ -324,6 +353,8 @@ def _builtin(run: Run, name: str, positional: list[object], named: dict[str, obj
         return getattr(builtins, name)(own.truth(one) for one in positional[0])
     if name in _SHOWING:
         return None
+    if name in ("staticmethod", "classmethod") and positional:
+        return positional[0]
     if name in ("exec", "eval") and any(map(_needs_whole, positional)):
         raise NotFollowedError("it executes a text that names a setting")
     if name[:1].isupper() and name.endswith(("Error", "Exception", "Warning")):
@@ -393,6 +424,15 @@ def _isinstance(_run: Run, positional: list[object], _named: dict[str, object]) 
     return isinstance(value, kinds)
 
 
+def _dir(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+    of = positional[0] if positional else None
+    of = of.of if isinstance(of, Object) else of
+    if not isinstance(of, Class):
+        return Unknown(f"dir({shown(positional)})")
+    bases = [one for one in bases_of(run, of) if isinstance(one, Class)]
+    return sorted({name for base in bases for name, _, _ in members_of(base)})
+
+
 def _vars(run: Run, positional: list[object], _named: dict[str, object]) -> object:
     if positional and isinstance(positional[0], Object):
         return attributes.read(run, positional[0], "__dict__")
@@ -439,6 +479,7 @@ _BUILTINS: dict[str, Callable[[Run, list[object], dict[str, object]], object]] =
     "hasattr": _hasattr,
     "isinstance": _isinstance,
     "vars": _vars,
+    "dir": _dir,
     "type": _type,
     "zip": _zip,
     "enumerate": _enumerate,

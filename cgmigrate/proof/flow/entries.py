@@ -21,6 +21,8 @@ from cgmigrate.proof.flow.world import SETTINGS
 
 _PLAIN = re.compile(r"\b(str|int|bool|float|list|dict|List|Dict|Sequence|tuple|Callable)\b")
 TOP = "<module>"
+PROGRAMS = ("args", "argv", "options", "opts", "namespace")
+"""What objects with the flags of a program are called: these have the names that the program gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +202,7 @@ def _argument(run: Run, module: Module, one: ast.arg) -> object:
     annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
     if one.arg in SETTINGS or _PLAIN.search(annotation):
         return Unknown(f"parameter {one.arg}")
-    made = Object(one.arg, is_given=True, is_part=True)
+    made = Object(one.arg, is_given=True, is_part=True, is_bare=one.arg in PROGRAMS)
     of = run.evaluate(module, one.annotation) if isinstance(one.annotation, (ast.Name, ast.Attribute)) else None
     if isinstance(of, Class):
         made.of, made.is_bare = of, is_record(run, of)

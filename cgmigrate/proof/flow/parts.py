@@ -14,6 +14,8 @@ from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.proof.flow.words import ANY_SPELLING
 
 _WORD = re.compile(r"\w+")
+_PATH = re.compile(rf"\w\.({'|'.join(DEPRECATED)})$")
+"""A key that sets an attribute of a part of an object."""
 _SHOWN = re.compile(r"\s")
 
 
@@ -46,4 +48,8 @@ def _lines(tree: ast.Module) -> Iterator[int]:
         match node:
             case ast.Constant(value=str() as text) if "_" in text and not _SHOWN.search(text):
                 if not _PARTS.isdisjoint(_WORD.findall(text)):
+                    yield node.lineno
+            case ast.Dict(keys=keys):
+                texts = [one.value for one in keys if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+                if any(_PATH.search(text) for text in texts):
                     yield node.lineno

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.changes import Change, Name, Releases
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
 from cgmigrate.proof.flow.entries import Entry, Outcome, Result, entries_of, evaluate
 from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
@@ -104,6 +106,8 @@ class Proofs:
         code = [one for path in paths if not is_test(path) and (one := self.modules.read(path)) is not None]
         own = Slice()
         own.add(code)
+        code += self._dynamic(code)
+        own.add(code)
         code += self._callers(own, code)
         own.add(code)
         side = Side(self.modules, world, own, self._at)
@@ -139,6 +143,13 @@ class Proofs:
 
     def _is_followed(self, module: Module) -> bool:
         return not is_shim(module) or any(one.path == module.path for one in self.changes)
+
+    def _dynamic(self, code: Sequence[Module]) -> list[Module]:
+        """Return other modules that set attributes by names that are not written there."""
+        known = {one.path for one in code}
+        others = [path for path in self.files_with(WORDS) if path not in known and not is_test(path)]
+        modules = [one for path in others if not is_part_of_megatron(path) and (one := self.modules.read(path))]
+        return [one for one in modules if dynamic_lines(one)]
 
     def _callers(self, own: Slice, code: Sequence[Module]) -> list[Module]:
         """Return other modules that call private functions with settings: these get what the modules give them."""
