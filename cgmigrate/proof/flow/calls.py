@@ -113,7 +113,7 @@ def _not_followed(run: Run, function: Function, positional: list[object], named:
         given = {**dict(zip(names, positional, strict=False)), **named}
         if last.value.id in given:
             return given[last.value.id]
-    return _unknown(run, function.name, positional, named)
+    return _unknown(run, function.name, positional, named, is_external=True)
 
 
 def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef, kept: Kept) -> object:
@@ -269,7 +269,7 @@ def _object(run: Run, function: Object, positional: list[object], named: dict[st
         method = attributes.read(run, function, "__call__", Builtin("none"))
         if isinstance(method, Bound):
             return call(run, method, positional, named)
-    return _unknown(run, function.key, positional, named)
+    return _unknown(run, function.key, positional, named, is_external=True)
 
 
 def _copied(run: Run, positional: list[object], named: dict[str, object]) -> object:

@@ -97,7 +97,7 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
         for before in _paths(entry, old, olds, state, None, result):
             result.uses |= before.uses
             result.lines |= before.lines
-            if before.outcome.startswith("raises"):
+            if before.outcome.startswith("raises") and (before.is_test or not before.refuses):
                 result.outcomes.append(Outcome(frozenset(), is_useless=True))
                 continue
             for after in _paths(entry, new, news, state, before, result):
@@ -120,7 +120,8 @@ def _paths(
     decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
 
     def make(planned: Sequence[int]) -> Run:
-        return Run(side, HANDLERS, states, state, planned, decided, known=dict(first.known) if first else {})
+        known = dict(first.known) if first else {}
+        return Run(side, HANDLERS, states, state, planned, decided, known=known, is_test=is_test(entry.path))
 
     module = side.modules.read(entry.path)
     if module is None:
@@ -213,6 +214,9 @@ def _argument(run: Run, module: Module, one: ast.arg) -> object:
 
 
 def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Outcome:
+    if before.refuses:
+        accepts = "" if after.outcome.startswith("raises") else f"`{entry.label}` would no longer refuse ({entry.path})"
+        return Outcome(frozenset(before.uses), accepts, is_useless=not accepts)
     full = list(_pairs(before, after))
     pairs = [(short(one[0], old.world), short(one[1], new.world)) for one in full]
     differing = next((one for one in pairs if not agree(one, old.world, new.world)), None)

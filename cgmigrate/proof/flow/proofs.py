@@ -127,7 +127,7 @@ class Proofs:
             (entry, other)
             for module in of_tests
             for entry in entries_of(module, other)
-            if entry.label.startswith("test") and module.path in self._at
+            if entry.label.startswith("test")
         ]
         return product, tests
 
