@@ -7,6 +7,7 @@ import builtins
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
@@ -113,7 +114,16 @@ def _not_followed(run: Run, function: Function, positional: list[object], named:
         given = {**dict(zip(names, positional, strict=False)), **named}
         if last.value.id in given:
             return given[last.value.id]
-    return _unknown(run, function.name, positional, named, is_external=True)
+    return _unknown(run, function.name, positional, named, is_external=not _returns_unknown(node))
+
+
+@lru_cache(maxsize=65536)
+def _returns_unknown(node: ast.AST) -> bool:
+    """Return whether a function returns what a function gives that it finds in a collection."""
+    return any(
+        isinstance(one, ast.Return) and isinstance(one.value, ast.Call) and isinstance(one.value.func, ast.Subscript | ast.Call)
+        for one in ast.walk(node)
+    )
 
 
 def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef, kept: Kept) -> object:

@@ -67,6 +67,11 @@ class Result:
     error: str = ""
     uses: frozenset[Name] = frozenset()
 
+    @property
+    def is_known(self) -> bool:
+        """Return whether some code that works takes it, or the changes are known that it meets."""
+        return bool(self.uses) or not all(one.is_useless for one in self.outcomes)
+
     def holds_in(self, modules: Modules) -> bool:
         """Return whether the code that it used is the same in edited modules."""
         return all(modules.read(path) is module for path, module in self.touched.items())

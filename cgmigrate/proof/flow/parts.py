@@ -10,12 +10,14 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
-from cgmigrate.proof.flow.modules import Modules
+from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.words import ANY_SPELLING
 
 _WORD = re.compile(r"\w+")
 _PATH = re.compile(rf"\w\.({'|'.join(DEPRECATED)})$")
 """A key that sets an attribute of a part of an object."""
+_DEPRECATED = re.compile(rf"\b({'|'.join(DEPRECATED)})\b")
+_LOOKING = ("get", "startswith", "pop", "add", "discard")
 _SHOWN = re.compile(r"\s")
 
 
@@ -52,4 +54,18 @@ def _lines(tree: ast.Module) -> Iterator[int]:
             case ast.Dict(keys=keys):
                 texts = [one.value for one in keys if isinstance(one, ast.Constant) and isinstance(one.value, str)]
                 if any(_PATH.search(text) for text in texts):
+                    yield node.lineno
+
+
+def names_deprecated(module: Module) -> bool:
+    """Return whether a module has a deprecated name."""
+    return _DEPRECATED.search(module.text) is not None
+
+
+def read_paths(module: Module) -> Iterator[int]:
+    """Yield the lines that look for a path with a deprecated name among texts: `overrides.get("model.cuda_graph_scope")`."""
+    for node in walk(module.tree) if names_deprecated(module) else ():
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=str() as text), *_]):
+                if name in _LOOKING and _PATH.search(text.rstrip(".")):
                     yield node.lineno

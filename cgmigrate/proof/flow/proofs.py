@@ -20,7 +20,7 @@ from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
 from cgmigrate.proof.flow.entries import Entry, Outcome, Result, entries_of, evaluate
 from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
-from cgmigrate.proof.flow.parts import parts_of_names
+from cgmigrate.proof.flow.parts import names_deprecated, parts_of_names, read_paths
 from cgmigrate.proof.flow.run import Line, Side
 from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.slices import Slice
@@ -71,11 +71,15 @@ class Proofs:
 
     def accounted(self) -> frozenset[Line]:
         """Return the lines whose use of settings is known: those that were evaluated, and those of shims."""
-        lines = {line for known in self._known.values() for one in known if not one.error for line in one.lines}
+        lines = set[Line]()
+        for (entry, _), known in self._known.items():
+            if not known[-1].error and (not is_test(entry.path) or known[-1].is_known):
+                lines |= known[-1].lines
         for path in self.seeds:
             module = self.modules.read(path)
             if module is not None:
                 lines.update((path, line) for line in _of_shims_and_layers(module, self.modules))
+                lines.update((path, line) for line in read_paths(module))
         return frozenset(lines)
 
     def components(self) -> list[frozenset[Name]]:
@@ -91,9 +95,12 @@ class Proofs:
             self.failed |= dict.fromkeys(self._made(), reason)
             return []
         product, tests = self._slices()
-        if not self._settle(product, of_tests=False):
-            return []
-        self._settle(tests, of_tests=True)
+        before = -1
+        while before != (before := len(self.failed)):
+            # What a test withholds may be needed by other code.
+            if not self._settle(product, of_tests=False):
+                return []
+            self._settle(tests, of_tests=True)
         current = self._round(product, of_tests=False)
         groups = set(current.needs)
         groups |= self._round(tests, of_tests=True).needs
@@ -117,7 +124,7 @@ class Proofs:
             for module in code
             if self._is_followed(module)
             for entry in entries_of(module, side)
-            if (entry.sets or self._has_changes(entry)) and not self._is_closed(entry, followed)
+            if not self._is_closed(entry, followed)
         ]
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
         theirs = Slice(own)
@@ -127,7 +134,7 @@ class Proofs:
             (entry, other)
             for module in of_tests
             for entry in entries_of(module, other)
-            if entry.label.startswith("test")
+            if entry.label.startswith("test") and (module.path in self._at or names_deprecated(module))
         ]
         return product, tests
 
@@ -218,6 +225,9 @@ class Proofs:
     def _note(self, entry: Entry, number: int | None, result: Result, current: _Round, made: _Forms) -> None:
         if result.error:
             current.errors |= dict.fromkeys(result.uses & made.keys(), result.error)
+        elif is_test(entry.path) and all(one.is_useless for one in result.outcomes):
+            reason = f"it is not known whether `{entry.label}` passes ({entry.path})"
+            current.errors |= dict.fromkeys(result.uses & made.keys(), reason)
         sources = current.pool.sources[number] if number is not None else set[Name]()
         for one in result.outcomes:
             uses = one.uses & made.keys()
@@ -246,8 +256,7 @@ class Proofs:
         """Change forms or withhold changes so that entry points do not differ; return whether something changed."""
         before = self._made()
         for name, reason in current.errors.items():
-            if not of_tests or is_test(name[0]):
-                self.failed.setdefault(name, reason)
+            self.failed.setdefault(name, reason)
         done: set[tuple[Entry, int | None]] = set()
         for entry, number, one in current.differing:
             if (entry, number) in done:
@@ -260,8 +269,8 @@ class Proofs:
         self, entry: Entry, old: Side, number: int | None, one: Outcome, current: _Round, of_tests: bool
     ) -> None:
         pair = current.pool.pairs[number] if number is not None else None
-        uses = [name for name in one.uses if name not in self.failed and (not of_tests or is_test(name[0]))]
-        uses.sort(key=lambda name: (current.counts[name], name))
+        uses = [name for name in one.uses if name not in self.failed]
+        uses.sort(key=lambda name: (not is_test(name[0]), current.counts[name], name) if of_tests else (current.counts[name], name))
 
         def is_right(forms: _Forms) -> bool:
             result = self._result(entry, old, self._side(forms, old), pair)
