@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import lru_cache
 
+from cgmigrate.megatron.settings import DEPRECATED
+from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.modules import Import
@@ -69,13 +71,16 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     """Return the value of a call of a function of the checkout."""
     node, module = function.node, function.module
     run.touched[module.path] = module
+    if run.is_test and run.side.changes and is_test(module.path):
+        # What a test does not reach is known as well if it is withheld.
+        run.lines.update((module.path, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
     if not isinstance(node, ast.Lambda) and function.scope is None and node.decorator_list:
         wrapped = _decorated(run, function)
         if wrapped is not function:
             return call(run, wrapped, positional, named)
-    is_whole = False
+    given = (*positional, *named.values())
+    is_whole = function.scope is None and any(map(_names_setting, given))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
-        given = (*positional, *named.values())
         is_whole = (all(map(is_plain, given)) and bool(given)) or any(map(_needs_whole, given))
         if not is_whole:
             return _not_followed(run, function, positional, named)
@@ -103,6 +108,15 @@ def _needs_whole(value: object) -> bool:
     if isinstance(value, str):
         return not KEPT_STATE.isdisjoint(_WORD.findall(value))
     return isinstance(value, (Function, Bound))
+
+
+def _names_setting(value: object, names: Collection[str] = KEPT_STATE) -> bool:
+    """Return whether a value has a text with the name of a setting."""
+    if isinstance(value, (list, tuple, set)):
+        return any(_names_setting(one, names) for one in value)
+    if isinstance(value, dict):
+        return any(_names_setting(key, names) or _names_setting(part, names) for key, part in value.items())
+    return isinstance(value, str) and not names.isdisjoint(_WORD.findall(value))
 
 
 def _not_followed(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> object:
@@ -242,6 +256,8 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
     if name == "super().__init__" or name.startswith("super()."):
         return Unknown(name)
     is_class = last[:1].isupper() and not last.isupper()
+    if not run.is_test and last not in _SHOWING and _names_setting(positional, DEPRECATED):
+        raise NotFollowedError(f"it gives `{last}` a text with a name")
     if not is_class and not KEPT_STATE & named.keys():
         return _unknown(run, name, positional, named, is_external=True)
     made = run.make(run.number(last))

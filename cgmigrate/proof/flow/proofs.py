@@ -68,6 +68,8 @@ class Proofs:
     _at: dict[str, dict[int, frozenset[Name]]] = field(default_factory=dict)
     """The changes at the lines of files."""
     _by_name: dict[Name, Change] = field(default_factory=dict)
+    _closed: set[Entry] = field(default_factory=set)
+    """The functions that are only evaluated where others call them."""
 
     def accounted(self) -> frozenset[Line]:
         """Return the lines whose use of settings is known: those that were evaluated, and those of shims."""
@@ -95,13 +97,14 @@ class Proofs:
             self.failed |= dict.fromkeys(self._made(), reason)
             return []
         product, tests = self._slices()
-        before = -1
-        while before != (before := len(self.failed)):
+        before: object = None
+        while before != (before := (len(self.failed), len(self._closed))):
             # What a test withholds may be needed by other code.
-            if not self._settle(product, of_tests=False):
+            if not self._settle([one for one in product if one[0] not in self._closed], of_tests=False):
                 return []
+            self._open_unreached()
             self._settle(tests, of_tests=True)
-        current = self._round(product, of_tests=False)
+        current = self._round([one for one in product if one[0] not in self._closed], of_tests=False)
         groups = set(current.needs)
         groups |= self._round(tests, of_tests=True).needs
         return _joined(frozenset(one - self.failed.keys()) for one in groups)
@@ -124,8 +127,8 @@ class Proofs:
             for module in code
             if self._is_followed(module)
             for entry in entries_of(module, side)
-            if not self._is_closed(entry, followed)
         ]
+        self._closed = {entry for entry, _ in product if self._is_closed(entry, followed)}
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
         theirs = Slice(own)
         theirs.add(of_tests)
@@ -137,6 +140,13 @@ class Proofs:
             if entry.label.startswith("test") and (module.path in self._at or names_deprecated(module))
         ]
         return product, tests
+
+    def _open_unreached(self) -> None:
+        """Evaluate functions with settings as entry points that no other code reaches."""
+        lines = {line for known in self._known.values() for one in known if not one.error for line in one.lines}
+        for entry in list(self._closed):
+            if not any((entry.path, line) in lines for line in range(entry.lines[0], entry.lines[1] + 1)):
+                self._closed.remove(entry)
 
     def _has_changes(self, entry: Entry) -> bool:
         """Return whether there are changes in an entry point. What only reads an object is right if that is right."""
