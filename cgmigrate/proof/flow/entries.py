@@ -54,6 +54,8 @@ class Outcome:
     """Whether it uses an object that code of the project gives or makes."""
     is_useless: bool = False
     """Whether no code that works takes it."""
+    is_by_release: bool = False
+    """Whether only the new release makes a difference, which it makes without the edits, too."""
 
 
 @dataclass(slots=True)
@@ -70,7 +72,12 @@ class Result:
     @property
     def is_known(self) -> bool:
         """Return whether some code that works takes it, or the changes are known that it meets."""
-        return bool(self.uses) or not all(one.is_useless for one in self.outcomes)
+        return any(not is_test(path) for path, _ in self.uses) or self.passes
+
+    @property
+    def passes(self) -> bool:
+        """Return whether some code that works takes it."""
+        return any(one.is_by_release or not one.is_useless for one in self.outcomes)
 
     def holds_in(self, modules: Modules) -> bool:
         """Return whether the code that it used is the same in edited modules."""
@@ -108,7 +115,7 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
             for after in _paths(entry, new, news, state, before, result):
                 result.outcomes.append(_compared(entry, before, after, old, new))
                 if result.outcomes[-1].difference and _is_by_release(entry, before, after, olds, state, old, new):
-                    result.outcomes[-1] = Outcome(frozenset(), is_useless=True)
+                    result.outcomes[-1] = Outcome(frozenset(), is_useless=True, is_by_release=True)
     except GivenError:
         result.needs_state = True
     except NotFollowedError as error:

@@ -17,7 +17,7 @@ from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.changes import Change, Name, Releases
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
-from cgmigrate.proof.flow.entries import Entry, Outcome, Result, entries_of, evaluate
+from cgmigrate.proof.flow.entries import TOP, Entry, Outcome, Result, entries_of, evaluate
 from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.parts import names_deprecated, parts_of_names, read_paths
@@ -75,8 +75,9 @@ class Proofs:
         """Return the lines whose use of settings is known: those that were evaluated, and those of shims."""
         lines = set[Line]()
         for (entry, _), known in self._known.items():
-            if not known[-1].error and (not is_test(entry.path) or known[-1].is_known):
-                lines |= known[-1].lines
+            last = known[-1]
+            if not last.error and (last.is_known if is_test(entry.path) else entry.name != TOP or entry.sets):
+                lines |= last.lines
         for path in self.seeds:
             module = self.modules.read(path)
             if module is not None:
@@ -235,7 +236,7 @@ class Proofs:
     def _note(self, entry: Entry, number: int | None, result: Result, current: _Round, made: _Forms) -> None:
         if result.error:
             current.errors |= dict.fromkeys(result.uses & made.keys(), result.error)
-        elif is_test(entry.path) and all(one.is_useless for one in result.outcomes):
+        elif is_test(entry.path) and not result.needs_state and not result.passes:
             reason = f"it is not known whether `{entry.label}` passes ({entry.path})"
             current.errors |= dict.fromkeys(result.uses & made.keys(), reason)
         sources = current.pool.sources[number] if number is not None else set[Name]()

@@ -103,7 +103,7 @@ class Slice:
             sets = _has_line(_body(node), writes)
             if sets or _has_line(_body(node), self._settings_in(module)):
                 kept = self.kept(node, module)
-                if sets or any(isinstance(one, ast.Return) and one.value is not None for one in kept.statements):
+                if sets or any(_gives(one) for one in kept.statements):
                     self._learn(name, sets)
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
@@ -357,6 +357,11 @@ class _Keeping:
             self.kept.observed.add(statement)
         for one in inner:
             self._observe(one)
+
+
+def _gives(statement: ast.stmt) -> bool:
+    """Return whether a statement gives something to the code that calls its function: a value, or a refusal."""
+    return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Return) and statement.value is not None)
 
 
 def _names_setting(arguments: list[ast.expr]) -> bool:
