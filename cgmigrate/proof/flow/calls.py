@@ -245,6 +245,8 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
     last = name.rpartition(".")[2]
     if last in _EXTERNAL and positional:
         return _EXTERNAL[last](run, positional, named)
+    if name == "pytest.param":
+        return positional[0] if len(positional) == 1 else tuple(positional)
     if last == "SimpleNamespace":
         made = run.make(run.number(last), is_bare=True)
         made.fields |= named

@@ -183,13 +183,32 @@ def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tupl
     needed = run.side.slice.kept(node, function.module).needed
     with_default = {*names[len(names) - len(own.defaults) :]}
     with_default |= {one.arg for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None}
+    listed = dict(_listed(run, function, node)) if run.is_test else {}
     for at, one in enumerate((*own.posonlyargs, *own.args, *own.kwonlyargs)):
+        if one.arg in listed:
+            yield one.arg, listed[one.arg]
+            continue
         if not at and function.owner is not None and one.arg in ("self", "cls"):
             yield one.arg, _instance(run, function.owner, one.arg)
             continue
         if one.arg in with_default and (one.arg not in needed or _takes_default(run, one.arg, node)):
             continue
         yield one.arg, _argument(run, function.module, one)
+
+
+def _listed(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
+    """Yield the parameters of a test whose values a decorator lists: `@pytest.mark.parametrize("n, m", [(1, 2)])`."""
+    own = Evaluator(run, function.module, Scope())
+    for decorator in node.decorator_list:
+        match decorator:
+            case ast.Call(func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value=str() as names), source, *_]):
+                rows = own.items(own.value(source))
+                if rows:
+                    row = rows[run.choose(f"row of {names}", len(rows))]
+                    words = [one.strip() for one in names.split(",")]
+                    values = own.items(row) if len(words) > 1 else [row]
+                    if values is not None and len(values) == len(words):
+                        yield from zip(words, values, strict=True)
 
 
 def _takes_default(run: Run, name: str, node: AnyFunction) -> bool:

@@ -62,6 +62,38 @@ def names_deprecated(module: Module) -> bool:
     return _DEPRECATED.search(module.text) is not None
 
 
+def kept_in_tests(module: Module) -> Iterator[int]:
+    """Yield the lines of tests that no fix can break.
+
+    They assert that a deprecated setting is None, which no fix sets; or have the text of an override, which the release
+    reads by its old name.
+    """
+    for node in walk(module.tree):
+        match node:
+            case ast.Assert(test=ast.Compare(left=ast.Attribute(attr=name), ops=[ast.Is()], comparators=[other])):
+                if name in DEPRECATED and isinstance(other, ast.Constant) and other.value is None:
+                    yield node.lineno
+            case ast.Constant(value=str() as text) if "=" in text and _PATH.search(text.partition("=")[0]):
+                yield node.lineno
+
+
+def of_records(module: Module) -> Iterator[int]:
+    """Yield the lines of tests that assert settings of records which the same test makes: `SimpleNamespace(...)`."""
+    for function in walk(module.tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        records = {name for one in ast.walk(function) for name in _record(one)}
+        for one in ast.walk(function) if records else ():
+            if isinstance(one, ast.Assert) and records & {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}:
+                yield from range(one.lineno, (one.end_lineno or one.lineno) + 1)
+
+
+def _record(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="SimpleNamespace"))):
+            yield name
+
+
 def read_paths(module: Module) -> Iterator[int]:
     """Yield the lines that look for a path with a deprecated name among texts: `overrides.get("model.cuda_graph_scope")`."""
     for node in walk(module.tree) if names_deprecated(module) else ():

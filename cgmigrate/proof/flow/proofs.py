@@ -20,7 +20,7 @@ from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
 from cgmigrate.proof.flow.entries import TOP, Entry, Outcome, Result, entries_of, evaluate
 from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
-from cgmigrate.proof.flow.parts import names_deprecated, parts_of_names, read_paths
+from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
 from cgmigrate.proof.flow.run import Line, Side
 from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.slices import Slice
@@ -78,11 +78,16 @@ class Proofs:
             last = known[-1]
             if not last.error and (last.is_known if is_test(entry.path) else entry.name != TOP or entry.sets):
                 lines |= last.lines
+        readers = {one.path for one in self.changes if one.reads and one.name not in self.failed}
         for path in self.seeds:
             module = self.modules.read(path)
             if module is not None:
                 lines.update((path, line) for line in _of_shims_and_layers(module, self.modules))
                 lines.update((path, line) for line in read_paths(module))
+            if module is not None and is_test(path):
+                lines.update((path, line) for line in kept_in_tests(module))
+                if not readers.intersection(self.modules.all_imported(module)):
+                    lines.update((path, line) for line in of_records(module))
         return frozenset(lines)
 
     def components(self) -> list[frozenset[Name]]:
