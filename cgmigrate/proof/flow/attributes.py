@@ -69,6 +69,7 @@ def _of_object(run: Run, owner: Object, name: str) -> object:
         return owner.of if owner.of is not None else Unknown(f"class of {owner.key}")
     if name in KEPT_STATE and not owner.is_bare:
         run.hold(owner)
+        run.has_read = run.has_read or name in SETTINGS
     if name in owner.fields:
         return owner.fields[name]
     if isinstance(owner.of, Class):

@@ -5,16 +5,21 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import lru_cache
 
+from cgmigrate.megatron.settings import DEPRECATED
+from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
-from cgmigrate.proof.flow.names import bases_of, enumeration, is_record, members_of
+from cgmigrate.proof.flow.modules import Import
+from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_record, members_of
 from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, NotFollowedError, RaisedError, Run
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
+    MORE,
     NAMED,
     Attribute,
     Bound,
@@ -66,13 +71,16 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     """Return the value of a call of a function of the checkout."""
     node, module = function.node, function.module
     run.touched[module.path] = module
+    if run.is_test and run.side.changes and is_test(module.path):
+        # What a test does not reach is known as well if it is withheld.
+        run.lines.update((module.path, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
     if not isinstance(node, ast.Lambda) and function.scope is None and node.decorator_list:
         wrapped = _decorated(run, function)
         if wrapped is not function:
             return call(run, wrapped, positional, named)
-    is_whole = False
+    given = (*positional, *named.values())
+    is_whole = function.scope is None and any(map(_names_setting, given))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
-        given = (*positional, *named.values())
         is_whole = (all(map(is_plain, given)) and bool(given)) or any(map(_needs_whole, given))
         if not is_whole:
             return _not_followed(run, function, positional, named)
@@ -82,7 +90,13 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     own = Evaluator(run, module, scope)
     if isinstance(node, ast.Lambda):
         return own.value(node.body)
-    return _body(run, own, node, run.side.slice.whole(node) if is_whole else run.side.slice.kept(node, module))
+    if is_whole:
+        kept = run.side.slice.whole(node)
+    elif function.scope is not None and function.scope.names:
+        kept = run.side.slice.inner(node, module)
+    else:
+        kept = run.side.slice.kept(node, module)
+    return _body(run, own, node, kept)
 
 
 def _needs_whole(value: object) -> bool:
@@ -96,6 +110,15 @@ def _needs_whole(value: object) -> bool:
     return isinstance(value, (Function, Bound))
 
 
+def _names_setting(value: object, names: Collection[str] = KEPT_STATE) -> bool:
+    """Return whether a value has a text with the name of a setting."""
+    if isinstance(value, (list, tuple, set)):
+        return any(_names_setting(one, names) for one in value)
+    if isinstance(value, dict):
+        return any(_names_setting(key, names) or _names_setting(part, names) for key, part in value.items())
+    return isinstance(value, str) and not names.isdisjoint(_WORD.findall(value))
+
+
 def _not_followed(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a call of a function that does not touch settings: what it gets, if it returns that."""
     node = function.node
@@ -105,7 +128,16 @@ def _not_followed(run: Run, function: Function, positional: list[object], named:
         given = {**dict(zip(names, positional, strict=False)), **named}
         if last.value.id in given:
             return given[last.value.id]
-    return _unknown(run, function.name, positional, named)
+    return _unknown(run, function.name, positional, named, is_external=not _returns_unknown(node))
+
+
+@lru_cache(maxsize=65536)
+def _returns_unknown(node: ast.AST) -> bool:
+    """Return whether a function returns what a function gives that it finds in a collection."""
+    return any(
+        isinstance(one, ast.Return) and isinstance(one.value, ast.Call) and isinstance(one.value.func, ast.Subscript | ast.Call)
+        for one in ast.walk(node)
+    )
 
 
 def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef, kept: Kept) -> object:
@@ -213,6 +245,8 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
     last = name.rpartition(".")[2]
     if last in _EXTERNAL and positional:
         return _EXTERNAL[last](run, positional, named)
+    if name == "pytest.param":
+        return positional[0] if len(positional) == 1 else tuple(positional)
     if last == "SimpleNamespace":
         made = run.make(run.number(last), is_bare=True)
         made.fields |= named
@@ -224,8 +258,10 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
     if name == "super().__init__" or name.startswith("super()."):
         return Unknown(name)
     is_class = last[:1].isupper() and not last.isupper()
+    if not run.is_test and last not in _SHOWING and _names_setting(positional, DEPRECATED):
+        raise NotFollowedError(f"it gives `{last}` a text with a name")
     if not is_class and not KEPT_STATE & named.keys():
-        return _unknown(run, name, positional, named)
+        return _unknown(run, name, positional, named, is_external=True)
     made = run.make(run.number(last))
     made.of = External(name)
     for word, value in named.items():
@@ -233,13 +269,27 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
     return made
 
 
-def _unknown(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
-    """Return the value of a call that is not followed; other code sees what it gets."""
+def _unknown(
+    run: Run, name: str, positional: list[object], named: dict[str, object], *, is_external: bool = False
+) -> object:
+    """Return the value of a call that is not followed; other code sees what it gets.
+
+    Code of the project may return an object that other code of it has made.
+    """
     if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
         return _external(run, f"{name}.Made", positional, named)
-    return Object(run.number(f"{name}()"), is_part=True)
+    if not is_external:
+        for one in (*positional, *named.values()):
+            _fill(one)
+    return Object(run.number(f"{name}()"), is_part=True, is_given=not is_external)
+
+
+def _fill(value: object) -> None:
+    """Note that code which is not followed may have added to a collection."""
+    if isinstance(value, dict):
+        value.setdefault(MORE, None)
 
 
 def _object(run: Run, function: Object, positional: list[object], named: dict[str, object]) -> object:
@@ -247,7 +297,7 @@ def _object(run: Run, function: Object, positional: list[object], named: dict[st
         method = attributes.read(run, function, "__call__", Builtin("none"))
         if isinstance(method, Bound):
             return call(run, method, positional, named)
-    return _unknown(run, function.key, positional, named)
+    return _unknown(run, function.key, positional, named, is_external=True)
 
 
 def _copied(run: Run, positional: list[object], named: dict[str, object]) -> object:
@@ -296,6 +346,12 @@ def _copy(run: Run, value: object, seen: dict[int, object], *, is_deep: bool) ->
     return value
 
 
+def _imported(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+    name = positional[0]
+    importer = next(iter(run.touched.values()))
+    return imported(run, importer, Import(name)) if isinstance(name, str) else Unknown(f"module {shown(name)}")
+
+
 def _partial(_run: Run, positional: list[object], named: dict[str, object]) -> object:
     return Bound(positional[0], tuple(positional[1:]), named)
 
@@ -305,6 +361,7 @@ _EXTERNAL: dict[str, Callable[[Run, list[object], dict[str, object]], object]] =
     "copy": _copied_once,
     "replace": _copied_once,
     "partial": _partial,
+    "import_module": _imported,
 }
 
 
@@ -324,6 +381,8 @@ def _builtin(run: Run, name: str, positional: list[object], named: dict[str, obj
         return getattr(builtins, name)(own.truth(one) for one in positional[0])
     if name in _SHOWING:
         return None
+    if name in ("staticmethod", "classmethod") and positional:
+        return positional[0]
     if name in ("exec", "eval") and any(map(_needs_whole, positional)):
         raise NotFollowedError("it executes a text that names a setting")
     if name[:1].isupper() and name.endswith(("Error", "Exception", "Warning")):
@@ -393,6 +452,15 @@ def _isinstance(_run: Run, positional: list[object], _named: dict[str, object]) 
     return isinstance(value, kinds)
 
 
+def _dir(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+    of = positional[0] if positional else None
+    of = of.of if isinstance(of, Object) else of
+    if not isinstance(of, Class):
+        return Unknown(f"dir({shown(positional)})")
+    bases = [one for one in bases_of(run, of) if isinstance(one, Class)]
+    return sorted({name for base in bases for name, _, _ in members_of(base)})
+
+
 def _vars(run: Run, positional: list[object], _named: dict[str, object]) -> object:
     if positional and isinstance(positional[0], Object):
         return attributes.read(run, positional[0], "__dict__")
@@ -439,6 +507,7 @@ _BUILTINS: dict[str, Callable[[Run, list[object], dict[str, object]], object]] =
     "hasattr": _hasattr,
     "isinstance": _isinstance,
     "vars": _vars,
+    "dir": _dir,
     "type": _type,
     "zip": _zip,
     "enumerate": _enumerate,

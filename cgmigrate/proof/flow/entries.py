@@ -21,6 +21,8 @@ from cgmigrate.proof.flow.world import SETTINGS
 
 _PLAIN = re.compile(r"\b(str|int|bool|float|list|dict|List|Dict|Sequence|tuple|Callable)\b")
 TOP = "<module>"
+PROGRAMS = ("args", "argv", "options", "opts", "namespace")
+"""What objects with the flags of a program are called: these have the names that the program gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,8 @@ class Outcome:
     """Whether it uses an object that code of the project gives or makes."""
     is_useless: bool = False
     """Whether no code that works takes it."""
+    is_by_release: bool = False
+    """Whether only the new release makes a difference, which it makes without the edits, too."""
 
 
 @dataclass(slots=True)
@@ -64,6 +68,16 @@ class Result:
     needs_state: bool = False
     error: str = ""
     uses: frozenset[Name] = frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether some code that works takes it, or the changes are known that it meets."""
+        return any(not is_test(path) for path, _ in self.uses) or self.passes
+
+    @property
+    def passes(self) -> bool:
+        """Return whether some code that works takes it."""
+        return any(one.is_by_release or not one.is_useless for one in self.outcomes)
 
     def holds_in(self, modules: Modules) -> bool:
         """Return whether the code that it used is the same in edited modules."""
@@ -95,13 +109,13 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
         for before in _paths(entry, old, olds, state, None, result):
             result.uses |= before.uses
             result.lines |= before.lines
-            if before.outcome.startswith("raises"):
+            if before.outcome.startswith("raises") and (before.is_test or not before.refuses):
                 result.outcomes.append(Outcome(frozenset(), is_useless=True))
                 continue
             for after in _paths(entry, new, news, state, before, result):
                 result.outcomes.append(_compared(entry, before, after, old, new))
                 if result.outcomes[-1].difference and _is_by_release(entry, before, after, olds, state, old, new):
-                    result.outcomes[-1] = Outcome(frozenset(), is_useless=True)
+                    result.outcomes[-1] = Outcome(frozenset(), is_useless=True, is_by_release=True)
     except GivenError:
         result.needs_state = True
     except NotFollowedError as error:
@@ -118,7 +132,8 @@ def _paths(
     decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
 
     def make(planned: Sequence[int]) -> Run:
-        return Run(side, HANDLERS, states, state, planned, decided, known=dict(first.known) if first else {})
+        known = dict(first.known) if first else {}
+        return Run(side, HANDLERS, states, state, planned, decided, known=known, is_test=is_test(entry.path))
 
     module = side.modules.read(entry.path)
     if module is None:
@@ -168,13 +183,32 @@ def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tupl
     needed = run.side.slice.kept(node, function.module).needed
     with_default = {*names[len(names) - len(own.defaults) :]}
     with_default |= {one.arg for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None}
+    listed = dict(_listed(run, function, node)) if run.is_test else {}
     for at, one in enumerate((*own.posonlyargs, *own.args, *own.kwonlyargs)):
+        if one.arg in listed:
+            yield one.arg, listed[one.arg]
+            continue
         if not at and function.owner is not None and one.arg in ("self", "cls"):
             yield one.arg, _instance(run, function.owner, one.arg)
             continue
         if one.arg in with_default and (one.arg not in needed or _takes_default(run, one.arg, node)):
             continue
         yield one.arg, _argument(run, function.module, one)
+
+
+def _listed(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
+    """Yield the parameters of a test whose values a decorator lists: `@pytest.mark.parametrize("n, m", [(1, 2)])`."""
+    own = Evaluator(run, function.module, Scope())
+    for decorator in node.decorator_list:
+        match decorator:
+            case ast.Call(func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value=str() as names), source, *_]):
+                rows = own.items(own.value(source))
+                if rows:
+                    row = rows[run.choose(f"row of {names}", len(rows))]
+                    words = [one.strip() for one in names.split(",")]
+                    values = own.items(row) if len(words) > 1 else [row]
+                    if values is not None and len(values) == len(words):
+                        yield from zip(words, values, strict=True)
 
 
 def _takes_default(run: Run, name: str, node: AnyFunction) -> bool:
@@ -200,7 +234,7 @@ def _argument(run: Run, module: Module, one: ast.arg) -> object:
     annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
     if one.arg in SETTINGS or _PLAIN.search(annotation):
         return Unknown(f"parameter {one.arg}")
-    made = Object(one.arg, is_given=True, is_part=True)
+    made = Object(one.arg, is_given=True, is_part=True, is_bare=one.arg in PROGRAMS)
     of = run.evaluate(module, one.annotation) if isinstance(one.annotation, (ast.Name, ast.Attribute)) else None
     if isinstance(of, Class):
         made.of, made.is_bare = of, is_record(run, of)
@@ -211,6 +245,9 @@ def _argument(run: Run, module: Module, one: ast.arg) -> object:
 
 
 def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Outcome:
+    if before.refuses:
+        accepts = "" if after.outcome.startswith("raises") else f"`{entry.label}` would no longer refuse ({entry.path})"
+        return Outcome(frozenset(before.uses), accepts, is_useless=not accepts)
     full = list(_pairs(before, after))
     pairs = [(short(one[0], old.world), short(one[1], new.world)) for one in full]
     differing = next((one for one in pairs if not agree(one, old.world, new.world)), None)

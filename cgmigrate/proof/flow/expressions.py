@@ -14,6 +14,7 @@ from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import enumeration, global_name
 from cgmigrate.proof.flow.run import RaisedError, Run
 from cgmigrate.proof.flow.values import (
+    MORE,
     NAMED,
     Attribute,
     Bound,
@@ -250,6 +251,9 @@ class Evaluator:
             try:
                 return owner[key]  # type: ignore[call-overload,index]
             except (KeyError, IndexError, TypeError) as error:
+                if isinstance(owner, dict) and MORE in owner:
+                    owner[key] = Object(f"{shown(owner)}[{shown(key)}]", is_given=True, is_part=True)
+                    return owner[key]
                 raise RaisedError(type(error).__name__) from None
         if isinstance(owner, dict) and owner:
             values = list(owner.values())

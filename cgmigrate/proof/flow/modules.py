@@ -178,9 +178,10 @@ class Modules:
 
         Empty if there is none, or if there are several.
         """
-        if "sys.path" not in importer.text or not name.isidentifier() or name in sys.stdlib_module_names:
+        first = name.partition(".")[0]
+        if "sys.path" not in importer.text or not first or first in sys.stdlib_module_names:
             return ""
-        paths = [path for path in self._list_files() if path.endswith(f"/{name}.py")]
+        paths = [path for path in self._list_files() if path.endswith(f"/{name.replace('.', '/')}.py")]
         return paths[0] if len(paths) == 1 else ""
 
     def others_with(self, name: str) -> Iterator[Module]:

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.changes import Change, Name, Releases
-from cgmigrate.proof.flow.entries import Entry, Outcome, Result, entries_of, evaluate
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
+from cgmigrate.proof.flow.entries import TOP, Entry, Outcome, Result, entries_of, evaluate
 from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
-from cgmigrate.proof.flow.parts import parts_of_names
+from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
 from cgmigrate.proof.flow.run import Line, Side
 from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.slices import Slice
@@ -66,14 +68,26 @@ class Proofs:
     _at: dict[str, dict[int, frozenset[Name]]] = field(default_factory=dict)
     """The changes at the lines of files."""
     _by_name: dict[Name, Change] = field(default_factory=dict)
+    _closed: set[Entry] = field(default_factory=set)
+    """The functions that are only evaluated where others call them."""
 
     def accounted(self) -> frozenset[Line]:
         """Return the lines whose use of settings is known: those that were evaluated, and those of shims."""
-        lines = {line for known in self._known.values() for one in known if not one.error for line in one.lines}
+        lines = set[Line]()
+        for (entry, _), known in self._known.items():
+            last = known[-1]
+            if not last.error and (last.is_known if is_test(entry.path) else entry.name != TOP or entry.sets):
+                lines |= last.lines
+        readers = {one.path for one in self.changes if one.reads and one.name not in self.failed}
         for path in self.seeds:
             module = self.modules.read(path)
             if module is not None:
                 lines.update((path, line) for line in _of_shims_and_layers(module, self.modules))
+                lines.update((path, line) for line in read_paths(module))
+            if module is not None and is_test(path):
+                lines.update((path, line) for line in kept_in_tests(module))
+                if not readers.intersection(self.modules.all_imported(module)):
+                    lines.update((path, line) for line in of_records(module))
         return frozenset(lines)
 
     def components(self) -> list[frozenset[Name]]:
@@ -89,10 +103,14 @@ class Proofs:
             self.failed |= dict.fromkeys(self._made(), reason)
             return []
         product, tests = self._slices()
-        if not self._settle(product, of_tests=False):
-            return []
-        self._settle(tests, of_tests=True)
-        current = self._round(product, of_tests=False)
+        before: object = None
+        while before != (before := (len(self.failed), len(self._closed))):
+            # What a test withholds may be needed by other code.
+            if not self._settle([one for one in product if one[0] not in self._closed], of_tests=False):
+                return []
+            self._open_unreached()
+            self._settle(tests, of_tests=True)
+        current = self._round([one for one in product if one[0] not in self._closed], of_tests=False)
         groups = set(current.needs)
         groups |= self._round(tests, of_tests=True).needs
         return _joined(frozenset(one - self.failed.keys()) for one in groups)
@@ -104,6 +122,8 @@ class Proofs:
         code = [one for path in paths if not is_test(path) and (one := self.modules.read(path)) is not None]
         own = Slice()
         own.add(code)
+        code += self._dynamic(code)
+        own.add(code)
         code += self._callers(own, code)
         own.add(code)
         side = Side(self.modules, world, own, self._at)
@@ -113,8 +133,8 @@ class Proofs:
             for module in code
             if self._is_followed(module)
             for entry in entries_of(module, side)
-            if (entry.sets or self._has_changes(entry)) and not self._is_closed(entry, followed)
         ]
+        self._closed = {entry for entry, _ in product if self._is_closed(entry, followed)}
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
         theirs = Slice(own)
         theirs.add(of_tests)
@@ -123,9 +143,16 @@ class Proofs:
             (entry, other)
             for module in of_tests
             for entry in entries_of(module, other)
-            if entry.label.startswith("test") and module.path in self._at
+            if entry.label.startswith("test") and (module.path in self._at or names_deprecated(module))
         ]
         return product, tests
+
+    def _open_unreached(self) -> None:
+        """Evaluate functions with settings as entry points that no other code reaches."""
+        lines = {line for known in self._known.values() for one in known if not one.error for line in one.lines}
+        for entry in list(self._closed):
+            if not any((entry.path, line) in lines for line in range(entry.lines[0], entry.lines[1] + 1)):
+                self._closed.remove(entry)
 
     def _has_changes(self, entry: Entry) -> bool:
         """Return whether there are changes in an entry point. What only reads an object is right if that is right."""
@@ -139,6 +166,13 @@ class Proofs:
 
     def _is_followed(self, module: Module) -> bool:
         return not is_shim(module) or any(one.path == module.path for one in self.changes)
+
+    def _dynamic(self, code: Sequence[Module]) -> list[Module]:
+        """Return other modules that set attributes by names that are not written there."""
+        known = {one.path for one in code}
+        others = [path for path in self.files_with(WORDS) if path not in known and not is_test(path)]
+        modules = [one for path in others if not is_part_of_megatron(path) and (one := self.modules.read(path))]
+        return [one for one in modules if dynamic_lines(one)]
 
     def _callers(self, own: Slice, code: Sequence[Module]) -> list[Module]:
         """Return other modules that call private functions with settings: these get what the modules give them."""
@@ -207,6 +241,9 @@ class Proofs:
     def _note(self, entry: Entry, number: int | None, result: Result, current: _Round, made: _Forms) -> None:
         if result.error:
             current.errors |= dict.fromkeys(result.uses & made.keys(), result.error)
+        elif is_test(entry.path) and not result.needs_state and not result.passes:
+            reason = f"it is not known whether `{entry.label}` passes ({entry.path})"
+            current.errors |= dict.fromkeys(result.uses & made.keys(), reason)
         sources = current.pool.sources[number] if number is not None else set[Name]()
         for one in result.outcomes:
             uses = one.uses & made.keys()
@@ -235,8 +272,7 @@ class Proofs:
         """Change forms or withhold changes so that entry points do not differ; return whether something changed."""
         before = self._made()
         for name, reason in current.errors.items():
-            if not of_tests or is_test(name[0]):
-                self.failed.setdefault(name, reason)
+            self.failed.setdefault(name, reason)
         done: set[tuple[Entry, int | None]] = set()
         for entry, number, one in current.differing:
             if (entry, number) in done:
@@ -249,8 +285,8 @@ class Proofs:
         self, entry: Entry, old: Side, number: int | None, one: Outcome, current: _Round, of_tests: bool
     ) -> None:
         pair = current.pool.pairs[number] if number is not None else None
-        uses = [name for name in one.uses if name not in self.failed and (not of_tests or is_test(name[0]))]
-        uses.sort(key=lambda name: (current.counts[name], name))
+        uses = [name for name in one.uses if name not in self.failed]
+        uses.sort(key=lambda name: (not is_test(name[0]), current.counts[name], name) if of_tests else (current.counts[name], name))
 
         def is_right(forms: _Forms) -> bool:
             result = self._result(entry, old, self._side(forms, old), pair)

@@ -36,9 +36,9 @@ class GivenError(Exception):
 class RaisedError(Exception):
     """The evaluated code raises an error."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, is_explicit: bool = False) -> None:
         super().__init__(name)
-        self.name = name
+        self.name, self.is_explicit = name, is_explicit
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,11 @@ class Run:
     given: dict[str, int] = field(default_factory=dict)
     """The given objects, each with the number of its state."""
     outcome: str = ""
+    refuses: bool = False
+    """Whether a statement of the code raises the error."""
+    is_test: bool = False
+    has_read: bool = False
+    """Whether a setting of an object that is no record was read."""
     sets_given: bool = False
     """Whether it sets something of an object that other code gives."""
     is_reading: bool = False
@@ -239,7 +244,7 @@ def paths_of(
         try:
             run.outcome = f"returns {shown(evaluate(run))}"
         except RaisedError as error:
-            run.outcome = f"raises {error.name}"
+            run.outcome, run.refuses = f"raises {error.name}", error.is_explicit
         yield run
         free = [one for key, one in run.choices.items() if key not in run.decided]
         while free and free[-1][0] + 1 >= free[-1][1]:

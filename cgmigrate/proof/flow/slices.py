@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
+from cgmigrate.proof.flow.dynamic import DYNAMIC, dynamic_lines
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.world import SETTINGS, TRACKERS
 
@@ -35,9 +36,12 @@ class _Index:
     stored: dict[str, list[int]] = field(default_factory=dict)
     called: dict[str, list[int]] = field(default_factory=dict)
 
-    def read(self, text: str) -> None:
-        """Read the words of a text."""
-        for number, line in enumerate(text.split("\n"), 1):
+    def read(self, module: Module) -> None:
+        """Read the words of a module."""
+        for line in dynamic_lines(module):
+            for table in (self.every, self.stored, self.called):
+                table.setdefault(DYNAMIC, []).append(line)
+        for number, line in enumerate(module.text.split("\n"), 1):
             for word, after in _WORD.findall(line):
                 self.every.setdefault(word, []).append(number)
                 if after == "=" or (after and after[0] in "-+*/|&"):
@@ -64,7 +68,7 @@ class Slice:
     """The words that matter. They grow with the modules that are added."""
 
     def __init__(self, base: Slice | None = None) -> None:
-        self.settings = frozenset((*SETTINGS, *TRACKERS))
+        self.settings = frozenset((*SETTINGS, *TRACKERS, DYNAMIC))
         self.functions: set[str] = set(base.functions) if base else set()
         """The functions that set settings, or return what they read of them."""
         self.writers: set[str] = set(base.writers) if base else set()
@@ -99,7 +103,7 @@ class Slice:
             sets = _has_line(_body(node), writes)
             if sets or _has_line(_body(node), self._settings_in(module)):
                 kept = self.kept(node, module)
-                if sets or any(isinstance(one, ast.Return) and one.value is not None for one in kept.statements):
+                if sets or any(_gives(one) for one in kept.statements):
                     self._learn(name, sets)
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
@@ -165,6 +169,11 @@ class Slice:
         statements = set(_statements(body))
         return Kept(statements, reading=statements)
 
+    def inner(self, node: ast.AST, module: Module) -> Kept:
+        """Return all statements of an inner function, which works with variables of another one."""
+        kept = self.kept(node, module)
+        return Kept(set(_statements(node.body)), reading=kept.reading)  # type: ignore[attr-defined]
+
     # --- lines ------------------------------------------------------------------------------------
 
     def _settings_in(self, module: Module) -> list[int]:
@@ -191,7 +200,7 @@ class Slice:
     def _index(self, module: Module) -> _Index:
         if module not in self._indices:
             self._indices[module] = _Index()
-            self._indices[module].read(module.text)
+            self._indices[module].read(module)
         return self._indices[module]
 
     def _found(self, module: Module, kind: str, tables: Iterable[tuple[Set[str], dict[str, list[int]]]]) -> list[int]:
@@ -215,6 +224,8 @@ class _Keeping:
     tainted: set[str] = field(default_factory=set)
     """The variables that are computed from settings."""
     _paths: set[str] = field(default_factory=set)
+    _filling: set[str] = field(default_factory=set)
+    """The inner functions that add to a collection."""
 
     def keep(self, body: list[ast.stmt]) -> Kept:
         before = -1
@@ -269,11 +280,26 @@ class _Keeping:
         return any(_has_line(_body(node), self.slice.lines_with(name, self.module)) for name in self.tainted)
 
     def _is_needed(self, statement: ast.stmt) -> bool:
-        if isinstance(statement, (ast.Global, ast.Nonlocal)):
+        if isinstance(statement, (ast.Global, ast.Nonlocal)) or self._fills(statement):
             return True
         if isinstance(statement, ast.Expr) and isinstance(statement.value, (ast.Yield, ast.YieldFrom, ast.Await)):
             return True
         return any(name in self.needed for name in bound_by(statement)) or self._collects(statement)
+
+    def _fills(self, statement: ast.stmt) -> bool:
+        """Return whether a statement defines or calls an inner function that adds to a collection which is needed."""
+        if isinstance(statement, ast.ClassDef) or (bodies_of(statement) and not isinstance(statement, _DEFINITIONS)):
+            return False
+        has_inner = isinstance(statement, _DEFINITIONS) or "lambda" in ast.unparse(statement)
+        for node in ast.walk(statement):
+            match node:
+                case ast.Call(func=ast.Attribute(value=owner, attr=name)) if has_inner and name in _COLLECTING:
+                    if self._leads(owner):
+                        self._filling.update(bound_by(statement))
+                        return True
+                case ast.Call(func=ast.Name(id=name)) if name in self._filling:
+                    return True
+        return False
 
     def _collects(self, statement: ast.stmt) -> bool:
         """Return whether a statement changes a collection that is needed: `names.append("attn")`, `table["a"] = 1`."""
@@ -331,6 +357,11 @@ class _Keeping:
             self.kept.observed.add(statement)
         for one in inner:
             self._observe(one)
+
+
+def _gives(statement: ast.stmt) -> bool:
+    """Return whether a statement gives something to the code that calls its function: a value, or a refusal."""
+    return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Return) and statement.value is not None)
 
 
 def _names_setting(arguments: list[ast.expr]) -> bool:

@@ -105,12 +105,21 @@ def _return(own: Evaluator, node: ast.Return) -> None:
 def _raise(_own: Evaluator, node: ast.Raise) -> None:
     match node.exc:
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) | ast.Name(id=name) | ast.Attribute(attr=name):
-            raise RaisedError(name)
-    raise RaisedError("Exception")
+            raise RaisedError(name, is_explicit=True)
+    raise RaisedError("Exception", is_explicit=True)
 
 
 def _assert(own: Evaluator, node: ast.Assert) -> None:
-    if not own.truth(own.value(node.test)):
+    if not own.run.is_test:
+        if not own.truth(own.value(node.test)):
+            raise RaisedError("AssertionError", is_explicit=True)
+        return
+    own.run.has_read = False
+    value = own.value(node.test)
+    if isinstance(value, Unknown):
+        # The test passes; so does it after the edits if this is the same.
+        own.run.event("asserts", value)
+    elif not own.truth(value) and own.run.has_read:
         raise RaisedError("AssertionError")
 
 

@@ -125,6 +125,8 @@ class Object:
     """Whether code reads or sets a setting of it."""
 
 
+MORE = "**"
+"""A key of a dictionary to which code that is not followed may have added others."""
 NAMED = (Function, Class, Package, External, Builtin)
 
 
