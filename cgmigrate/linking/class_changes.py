@@ -12,12 +12,13 @@ _CLASS = "TransformerConfig"
 _MODULE = "transformer_config"
 _DEFINES = re.compile(rf"^[ \t]*class {_CLASS}\b", re.MULTILINE)
 _REPLACES = re.compile(
-    rf"\b{_CLASS}\b(?:\.__\w+)?\s*(?::[^=\n]*)?=(?!=)"
+    rf"^[ \t]*(?:\w+\.)*{_CLASS}(?:\.__\w+)?\s*=(?!=)"
     r"|\b\w+\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)"
-    rf"|\b{_CLASS}\.__\w+__"
+    rf"|\b{_CLASS}\.__\w+__\s*(?:=(?!=)|$)"
     rf"|(?:setattr|patch(?:\.\w+)*)\([^\n]*{_CLASS}"
-    rf"|[\"'][\w.]*\b{_CLASS}[\w.]*[\"']"
-    rf"|\bsys\.modules\[[\"']megatron"
+    rf"|patch\([\"'][\w.]*\b{_CLASS}[\w.]*[\"']"
+    rf"|\bsys\.modules\[[\"']megatron",
+    re.MULTILINE,
 )
 
 

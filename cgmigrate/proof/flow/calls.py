@@ -135,7 +135,9 @@ def _not_followed(run: Run, function: Function, positional: list[object], named:
 def _returns_unknown(node: ast.AST) -> bool:
     """Return whether a function returns what a function gives that it finds in a collection."""
     return any(
-        isinstance(one, ast.Return) and isinstance(one.value, ast.Call) and isinstance(one.value.func, ast.Subscript | ast.Call)
+        isinstance(one, ast.Return)
+        and isinstance(one.value, ast.Call)
+        and isinstance(one.value.func, ast.Subscript | ast.Call)
         for one in ast.walk(node)
     )
 

@@ -17,7 +17,9 @@ DYNAMIC = "setattr()"
 WORDS = ("setattr", "delattr", "__setattr__", "__dict__", "vars", "exec", "eval")
 """Words of which one is in each file with such code."""
 _ANY = re.compile(rf"\b({'|'.join(WORDS)})\b")
-_LISTING = frozenset(("vars", "locals", "globals", "dir", "fields", "__dict__", "__annotations__", "__dataclass_fields__"))
+_LISTING = frozenset(
+    ("vars", "locals", "globals", "dir", "fields", "__dict__", "__annotations__", "__dataclass_fields__")
+)
 """What lists the names of variables or attributes."""
 _CUTTING = frozenset(
     ("partition", "rpartition", "split", "rsplit", "removeprefix", "removesuffix", "format", "join", "replace", "strip")

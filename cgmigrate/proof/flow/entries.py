@@ -201,7 +201,9 @@ def _listed(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[s
     own = Evaluator(run, function.module, Scope())
     for decorator in node.decorator_list:
         match decorator:
-            case ast.Call(func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value=str() as names), source, *_]):
+            case ast.Call(
+                func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value=str() as names), source, *_]
+            ):
                 rows = own.items(own.value(source))
                 if rows:
                     row = rows[run.choose(f"row of {names}", len(rows))]

@@ -128,12 +128,7 @@ class Proofs:
         own.add(code)
         side = Side(self.modules, world, own, self._at)
         followed = {module.path for module in code}
-        product = [
-            (entry, side)
-            for module in code
-            if self._is_followed(module)
-            for entry in entries_of(module, side)
-        ]
+        product = [(entry, side) for module in code if self._is_followed(module) for entry in entries_of(module, side)]
         self._closed = {entry for entry, _ in product if self._is_closed(entry, followed)}
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
         theirs = Slice(own)
@@ -286,7 +281,11 @@ class Proofs:
     ) -> None:
         pair = current.pool.pairs[number] if number is not None else None
         uses = [name for name in one.uses if name not in self.failed]
-        uses.sort(key=lambda name: (not is_test(name[0]), current.counts[name], name) if of_tests else (current.counts[name], name))
+        uses.sort(
+            key=lambda name: (
+                (not is_test(name[0]), current.counts[name], name) if of_tests else (current.counts[name], name)
+            )
+        )
 
         def is_right(forms: _Forms) -> bool:
             result = self._result(entry, old, self._side(forms, old), pair)
