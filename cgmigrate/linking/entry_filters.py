@@ -27,11 +27,14 @@ _GIVEN = ("filter", "sorted", "map", "any", "all")
 
 @dataclass(frozen=True, slots=True)
 class EntryFilter:
-    """Code that looks at entries: its line, what it goes through, and whether these are the attributes of an object."""
+    """Code that looks at entries: its line, and what it goes through."""
 
     line: int
     text: str
     of_object: bool
+    """Whether it goes through the attributes of an object."""
+    by_truth: bool
+    """Whether it tells true values from false ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +63,18 @@ def filters_in(text: str, names: Collection[str] = ()) -> Iterator[EntryFilter]:
     for node in ast.walk(tree):
         for loop in _loops_of(node):
             if _looks(loop, own, names):
-                yield _filter(loop.iterated)
+                bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+                yield _filter(loop.iterated, any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes())))
         if isinstance(node, ast.Call) and dotted(node.func) in _GIVEN and node.args and _is_view(node.args[-1], own):
             given = (*node.args, *(one.value for one in node.keywords))
             if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in given):
-                yield _filter(node.args[-1])
+                yield _filter(node.args[-1], True)
 
 
-def _filter(iterated: ast.expr) -> EntryFilter:
+def _filter(iterated: ast.expr, by_truth: bool) -> EntryFilter:
     text = ast.unparse(iterated)
     of_object = any(f"{one}(" in text for one in _VIEWS) or "__dict__" in text
-    return EntryFilter(iterated.lineno, text[:60], of_object)
+    return EntryFilter(iterated.lineno, text[:60], of_object, by_truth)
 
 
 def _loops_of(node: ast.AST) -> Iterator[_Loop]:
@@ -96,6 +100,22 @@ def _looks(loop: _Loop, own: Collection[str], names: Collection[str]) -> bool:
             return True
         if is_view and (_tells_names(node, names) or _spells_flags(node, key, loop)):
             return True
+    return False
+
+
+def _is_truth(test: ast.AST, names: Collection[str]) -> bool:
+    """Return whether a condition is about one of some variables being true or false, or a boolean."""
+    match test:
+        case ast.BoolOp(values=parts):
+            return any(isinstance(one, ast.Name) and one.id in names for one in parts)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
+            return name in names
+        case ast.Compare(comparators=[ast.Constant(value=bool())]):
+            return any(_has(test, name) for name in names)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+            return _has(kinds, "bool") or _has(kinds, "int")
+        case ast.Compare(left=ast.Call(func=ast.Name(id="type"))):
+            return any(_has(test, name) for name in names)
     return False
 
 

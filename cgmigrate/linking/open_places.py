@@ -14,13 +14,14 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 
 import yaml
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.unread import code_in_notebook
 from cgmigrate.linking.class_changes import class_changes_in
-from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
+from cgmigrate.linking.entry_filters import WORDS, filters_in
 from cgmigrate.linking.name_appearances import NameAppearance, appearances_in, words_of
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.text_tools import (
@@ -36,6 +37,7 @@ from cgmigrate.linking.text_tools import (
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test, shown_path
+from cgmigrate.project.unread_files import is_report
 
 _CODE = (".py", ".pyi", ".pyx")
 _YAML = (".yaml", ".yml")
@@ -128,8 +130,8 @@ class OpenPlaces:
     texts: ProjectTexts = field(init=False)
     _known: dict[str, list[tuple[frozenset[str], OpenPlace]]] = field(default_factory=dict)
     """File → its places, each with the names that it may be about."""
-    _looking: dict[tuple[str, frozenset[str]], list[EntryFilter]] = field(default_factory=dict)
-    """File and names → its loops over entries that look at them."""
+    _looking: dict[frozenset[str], list[tuple[OpenPlace, bool]]] = field(default_factory=dict)
+    """Names → the code that looks at all entries."""
 
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top)
@@ -196,32 +198,36 @@ class OpenPlaces:
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
         if fix.is_object:
-            yield from (OpenPlace(*one) for one in class_changes_in(self.texts))
-        yield from (OpenPlace(*one) for one in name_tests_in(self.texts, fix.names))
-        for path in self._with_loops:
-            for one in self._loops_in(path, fix.names):
-                if one.of_object or not fix.is_proved:
-                    yield OpenPlace(path, one.line, one.text)
+            yield from (one for one in self._class_changes if not (fix.is_proved and is_test(one.path)))
+        yield from (one for one, of_object in self._filters(fix.names) if of_object or not fix.is_proved)
         if not fix.is_proved:
-            yield from (OpenPlace(*one) for one in name_parts_in(self.texts, fix.names, own))
             change = TextChange(own, fix.old, fix.new, fix.names)
-            yield from (OpenPlace(*one) for one in tools_about(change, self.texts))
+            found = (*name_parts_in(self.texts, fix.names, own), *tools_about(change, self.texts))
+            yield from (OpenPlace(*one) for one in found)
 
-    @property
-    def _with_loops(self) -> list[str]:
-        every = self.texts.holding(WORDS)
-        return [path for path in every if path.endswith(_CODE) and not is_part_of_megatron(path)]
+    @cached_property
+    def _class_changes(self) -> list[OpenPlace]:
+        return [OpenPlace(*one) for one in class_changes_in(self.texts)]
 
-    def _loops_in(self, path: str, names: frozenset[str]) -> list[EntryFilter]:
-        if (path, names) not in self._looking:
-            self._looking[path, names] = list(filters_in(self.texts.text(path), names))
-        return self._looking[path, names]
+    def _filters(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:
+        """Return the code that tells names or values from others, and whether it is about attributes of an object."""
+        if names not in self._looking:
+            tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
+            loops = [
+                (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
+                for path in self.texts.holding(WORDS)
+                if path.endswith(_CODE) and not is_part_of_megatron(path)
+                for one in filters_in(self.texts.text(path), names)
+            ]
+            self._looking[names] = [*tests, *loops]
+        return self._looking[names]
 
     def _in_file(self, path: str) -> list[tuple[frozenset[str], OpenPlace]]:
         """Return the places in a file, each with the names of the settings."""
         if path not in self._known:
-            skipped = is_part_of_megatron(path) or path.lower().endswith(_PAST)
-            self._known[path] = [] if skipped else list(_places_in(path, self.texts.text(path), self.catalogue))
+            text = self.texts.text(path)
+            skipped = is_part_of_megatron(path) or path.lower().endswith(_PAST) or is_report(text.encode())
+            self._known[path] = [] if skipped else list(_places_in(path, text, self.catalogue))
         return self._known[path]
 
 
