@@ -13,8 +13,6 @@ from cgmigrate.proof.flow.run import Run
 from cgmigrate.proof.flow.values import Builtin, Class, External, Function, Package, Unknown
 from cgmigrate.proof.flow.world import is_enumeration
 
-_MISSING = object()
-
 
 def global_name(run: Run, module: Module, name: str) -> object:
     """Return what a name at the top of a module is."""
@@ -28,12 +26,13 @@ def global_name(run: Run, module: Module, name: str) -> object:
 
 
 def _bound(run: Run, module: Module, name: str) -> object:
-    binding = module.bindings.get(name, _MISSING)
-    if name in module.bindings and module.stars_before.get(name, 0) < len(module.stars):
-        # A star import after it may bind it again.
-        return Unknown(f"{name} of {module.path}")
-    if isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module):
-        return Unknown(f"{name} of {module.path}")
+    if name not in module.bindings:
+        return _not_bound(run, module, name)
+    binding = module.bindings[name]
+    # A star import after it may bind it again.
+    is_open = module.stars_before.get(name, 0) < len(module.stars)
+    if is_open or (isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module)):
+        binding = None
     match binding:
         case ast.FunctionDef():
             return Function(module, binding)
@@ -44,8 +43,10 @@ def _bound(run: Run, module: Module, name: str) -> object:
         case ast.expr():
             run.note(module, binding)
             return run.evaluate(module, binding)
-        case None:
-            return Unknown(f"{name} of {module.path}")
+    return Unknown(f"{name} of {module.path}")
+
+
+def _not_bound(run: Run, module: Module, name: str) -> object:
     for source in reversed(module.stars):
         other = run.side.modules.imported(source, module)
         if other is not None and not is_part_of_megatron(other.path) and _exports(other, name):

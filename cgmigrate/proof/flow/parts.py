@@ -84,7 +84,9 @@ def of_records(module: Module) -> Iterator[int]:
             continue
         records = {name for one in ast.walk(function) for name in _record(one)}
         for one in ast.walk(function) if records else ():
-            if isinstance(one, ast.Assert) and records & {node.id for node in ast.walk(one) if isinstance(node, ast.Name)}:
+            if isinstance(one, ast.Assert) and records & {
+                node.id for node in ast.walk(one) if isinstance(node, ast.Name)
+            }:
                 yield from range(one.lineno, (one.end_lineno or one.lineno) + 1)
 
 
@@ -95,7 +97,7 @@ def _record(node: ast.AST) -> Iterator[str]:
 
 
 def read_paths(module: Module) -> Iterator[int]:
-    """Yield the lines that look for a path with a deprecated name among texts: `overrides.get("model.cuda_graph_scope")`."""
+    """Yield the lines that look for a path with a deprecated name among texts: `overrides.get("model.x")`."""
     for node in walk(module.tree) if names_deprecated(module) else ():
         match node:
             case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=str() as text), *_]):

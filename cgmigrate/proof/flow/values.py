@@ -153,22 +153,23 @@ def shown(value: object, depth: int = 6) -> str:
 
 
 def _shown_one(value: object, depth: int) -> str:
+    text = ""
     match value:
         case Unknown(key=key) | Object(key=key):
-            return f"<{key}>"
+            text = f"<{key}>"
         case External(name=name) | Builtin(name=name) | Function(name=name):
-            return name
+            text = name
         case Class(node=node):
-            return node.name
+            text = node.name
         case Member(name=name):
-            return f"{value.of}.{name}"
+            text = f"{value.of}.{name}"
         case Bound(function=function):
-            return f"{shown(function, depth - 1)}(...)"
+            text = f"{shown(function, depth - 1)}(...)"
         case Attribute(owner=owner, name=name):
-            return f"{shown(owner, depth - 1)}.{name}"
+            text = f"{shown(owner, depth - 1)}.{name}"
         case Package():
-            return "module"
-    return repr(value)
+            text = "module"
+    return text or repr(value)
 
 
 def objects_in(value: object, depth: int = 4) -> Iterator[Object]:
