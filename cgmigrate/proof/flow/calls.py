@@ -33,7 +33,6 @@ from cgmigrate.proof.flow.values import (
     Scope,
     Unknown,
     is_plain,
-    objects_in,
     shown,
 )
 
@@ -542,8 +541,3 @@ _CALLS: dict[type, Callable[[Run, Any, list[object], dict[str, object]], object]
     Object: _object,
 }
 HANDLERS = Handlers(evaluate_global, call)
-
-
-def leads_to_objects(value: object) -> bool:
-    """Return whether a value leads to an object."""
-    return any(True for _ in objects_in(value))

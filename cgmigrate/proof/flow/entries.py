@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, call_function
@@ -184,12 +185,17 @@ class _Evaluation:
                 self.result.uses |= run.uses
 
 
+@lru_cache(maxsize=8192)
+def _functions(module: Module) -> dict[str, AnyFunction]:
+    return dict(functions_of(module.tree.body))
+
+
 def _start(entry: Entry, run: Run, module: Module) -> object:
     if entry.name == TOP:
         own = Evaluator(run, module, Scope())
         execute(own, module.tree.body, run.side.slice.kept(module.tree, module))
         return None
-    node = dict(functions_of(module.tree.body)).get(entry.name)
+    node = _functions(module).get(entry.name)
     if node is None:
         raise NotFollowedError("it is not there")
     function = _function(entry, run, module, node)

@@ -149,10 +149,6 @@ class Proofs:
             if not any((entry.path, line) in lines for line in range(entry.lines[0], entry.lines[1] + 1)):
                 self._closed.remove(entry)
 
-    def _has_changes(self, entry: Entry) -> bool:
-        """Return whether there are changes in an entry point. What only reads an object is right if that is right."""
-        return any(entry.lines[0] <= line <= entry.lines[1] for line in self._at.get(entry.path, ()))
-
     def _is_closed(self, entry: Entry, followed: Collection[str]) -> bool:
         """Return whether only code that is followed calls a function: it is private, and no other file names it."""
         if not entry.name.startswith("_") or "." in entry.name:

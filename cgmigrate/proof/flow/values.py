@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -170,22 +170,3 @@ def _shown_one(value: object, depth: int) -> str:
         case Package():
             text = "module"
     return text or repr(value)
-
-
-def objects_in(value: object, depth: int = 4) -> Iterator[Object]:
-    """Yield the objects that a value leads to."""
-    if depth < 0:
-        return
-    if isinstance(value, Object):
-        yield value
-        parts = [one for one in value.fields.values() if not isinstance(one, Object) or depth]
-    elif isinstance(value, dict):
-        parts = list(value.values())
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        parts = list(value)
-    elif isinstance(value, Bound):
-        parts = [*value.positional, *value.named.values()]
-    else:
-        return
-    for part in parts:
-        yield from objects_in(part, depth - 1)
