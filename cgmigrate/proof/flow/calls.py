@@ -16,7 +16,7 @@ from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_record, members_of
-from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, NotFollowedError, RaisedError, Run
+from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, NotFollowedError, RaisedError, Run, state_of
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
@@ -248,7 +248,7 @@ def _made_outside(run: Run, name: str, positional: list[object], named: dict[str
     """Return what another package makes: an object of a class, or what is not known."""
     last = name.rpartition(".")[2]
     is_class = last[:1].isupper() and not last.isupper()
-    if not run.is_test and _names_setting(positional, _OLD_NAMES):
+    if _names_setting(positional, _OLD_NAMES):
         raise NotFollowedError(f"it gives `{last}` a text with a name")
     if not is_class and not KEPT_STATE & named.keys():
         return _unknown(run, name, positional, named, is_external=True)
@@ -385,7 +385,9 @@ def _computed(run: Run, name: str, positional: list[object], named: dict[str, ob
     if name in ("any", "all") and positional and isinstance(positional[0], list):
         own = Evaluator(run, next(iter(run.touched.values())), Scope())
         return getattr(builtins, name)(own.truth(one) for one in positional[0])
-    return Unknown(f"{name}({shown(positional)[1:-1]})")
+    # A text of an object has its settings.
+    states = [state_of(one) for one in positional if isinstance(one, Object) and one.is_holder]
+    return Unknown(f"{name}({shown(positional)[1:-1]})" + "".join(map(repr, states)))
 
 
 def _collection(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
