@@ -135,7 +135,7 @@ def proved_sites(
     texts = {path: file.document.text for path, file in files.items()}
     listed = lru_cache(maxsize=1)(lambda: tuple(checkout.list_code()))
     words = Words(listed)
-    modules = Modules(texts, partial(_tree_of, files), listed, words.files_with)
+    modules = Modules(texts, partial(_tree_of, files), listed)
     for path, file in candidates.items():
         if (module := modules.read(path)) is not None and is_shim(module):
             file.sets = {name: one for name, one in file.sets.items() if one.because}

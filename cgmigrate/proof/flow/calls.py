@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
+from typing import Any
 
 from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.project.paths import is_test
@@ -15,7 +16,7 @@ from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_record, members_of
-from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, NotFollowedError, RaisedError, Run
+from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, NotFollowedError, RaisedError, Run, state_of
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
@@ -32,10 +33,10 @@ from cgmigrate.proof.flow.values import (
     Scope,
     Unknown,
     is_plain,
-    objects_in,
     shown,
 )
 
+_OLD_NAMES = frozenset(DEPRECATED)
 _WORD = re.compile(r"\w+")
 _COMPUTED = frozenset(
     ("bool", "len", "int", "str", "float", "max", "min", "any", "all", "sorted", "abs", "sum", "repr", "range")
@@ -46,21 +47,10 @@ _SHOWING = ("debug", "info", "warning", "warn", "error", "exception", "log", "pr
 
 def call(run: Run, function: object, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a call."""
-    match function:
-        case Function():
-            return call_function(run, function, positional, named)
-        case Bound(function=inner, positional=first, named=words):
-            return call(run, inner, [*first, *positional], {**words, **named})
-        case Class():
-            return construct(run, function, positional, named)
-        case Builtin(name=name):
-            return _builtin(run, name, positional, named)
-        case Attribute(owner=owner, name=name):
-            return _method(run, owner, name, positional, named)
-        case External(name=name):
-            return _external(run, name, positional, named)
-        case Object():
-            return _object(run, function, positional, named)
+    if isinstance(function, Bound):
+        return call(run, function.function, [*function.positional, *positional], {**function.named, **named})
+    if (method := _CALLS.get(type(function))) is not None:
+        return method(run, function, positional, named)
     return _unknown(run, shown(function), positional, named)
 
 
@@ -100,7 +90,7 @@ def call_function(run: Run, function: Function, positional: list[object], named:
 
 
 def _needs_whole(value: object) -> bool:
-    """Return whether a function has to be followed that gets a value: one with names of settings, or what it may call."""
+    """Return whether a function has to be followed that gets a value: names of settings, or what it may call."""
     if isinstance(value, (list, tuple, set)):
         return any(map(_needs_whole, value))
     if isinstance(value, dict):
@@ -110,7 +100,7 @@ def _needs_whole(value: object) -> bool:
     return isinstance(value, (Function, Bound))
 
 
-def _names_setting(value: object, names: Collection[str] = KEPT_STATE) -> bool:
+def _names_setting(value: object, names: frozenset[str] = KEPT_STATE) -> bool:
     """Return whether a value has a text with the name of a setting."""
     if isinstance(value, (list, tuple, set)):
         return any(_names_setting(one, names) for one in value)
@@ -137,7 +127,7 @@ def _returns_unknown(node: ast.AST) -> bool:
     return any(
         isinstance(one, ast.Return)
         and isinstance(one.value, ast.Call)
-        and isinstance(one.value.func, ast.Subscript | ast.Call)
+        and isinstance(one.value.func, (ast.Subscript, ast.Call))
         for one in ast.walk(node)
     )
 
@@ -247,24 +237,25 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
     last = name.rpartition(".")[2]
     if last in _EXTERNAL and positional:
         return _EXTERNAL[last](run, positional, named)
-    if name == "pytest.param":
-        return positional[0] if len(positional) == 1 else tuple(positional)
-    if last == "SimpleNamespace":
-        made = run.make(run.number(last), is_bare=True)
-        made.fields |= named
-        return made
     if last in _PASSING or last in _SHOWING:
         return positional[0] if positional and isinstance(positional[0], (Function, Bound)) else External(name)
     if enumeration(External(name)):
         return positional[0] if positional else Unknown(name)
-    if name == "super().__init__" or name.startswith("super()."):
-        return Unknown(name)
+    return Unknown(name) if name.startswith("super().") else _made_outside(run, name, positional, named)
+
+
+def _made_outside(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
+    """Return what another package makes: an object of a class, or what is not known."""
+    last = name.rpartition(".")[2]
     is_class = last[:1].isupper() and not last.isupper()
-    if not run.is_test and last not in _SHOWING and _names_setting(positional, DEPRECATED):
+    if _names_setting(positional, _OLD_NAMES):
         raise NotFollowedError(f"it gives `{last}` a text with a name")
     if not is_class and not KEPT_STATE & named.keys():
         return _unknown(run, name, positional, named, is_external=True)
-    made = run.make(run.number(last))
+    made = run.make(run.number(last), is_bare=last == "SimpleNamespace")
+    if made.is_bare:
+        made.fields |= named
+        return made
     made.of = External(name)
     for word, value in named.items():
         attributes.write(run, made, word, value)
@@ -364,6 +355,7 @@ _EXTERNAL: dict[str, Callable[[Run, list[object], dict[str, object]], object]] =
     "replace": _copied_once,
     "partial": _partial,
     "import_module": _imported,
+    "param": lambda _run, positional, _named: positional[0] if len(positional) == 1 else tuple(positional),
 }
 
 
@@ -375,12 +367,6 @@ def _builtin(run: Run, name: str, positional: list[object], named: dict[str, obj
         return _BUILTINS[name](run, positional, named)
     if name in ("list", "tuple", "set", "dict", "frozenset"):
         return _collection(run, name, positional, named)
-    if name in _COMPUTED and positional and all(is_plain(one) or isinstance(one, range) for one in positional):
-        with suppress(Exception):
-            return getattr(builtins, name)(*positional, **{k: v for k, v in named.items() if is_plain(v)})
-    if name in ("any", "all") and positional and isinstance(positional[0], list):
-        own = Evaluator(run, next(iter(run.touched.values())), Scope())
-        return getattr(builtins, name)(own.truth(one) for one in positional[0])
     if name in _SHOWING:
         return None
     if name in ("staticmethod", "classmethod") and positional:
@@ -389,7 +375,19 @@ def _builtin(run: Run, name: str, positional: list[object], named: dict[str, obj
         raise NotFollowedError("it executes a text that names a setting")
     if name[:1].isupper() and name.endswith(("Error", "Exception", "Warning")):
         return External(name)
-    return Unknown(f"{name}({shown(positional)[1:-1]})")
+    return _computed(run, name, positional, named)
+
+
+def _computed(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
+    if name in _COMPUTED and positional and all(is_plain(one) or isinstance(one, range) for one in positional):
+        with suppress(Exception):
+            return getattr(builtins, name)(*positional, **{k: v for k, v in named.items() if is_plain(v)})
+    if name in ("any", "all") and positional and isinstance(positional[0], list):
+        own = Evaluator(run, next(iter(run.touched.values())), Scope())
+        return getattr(builtins, name)(own.truth(one) for one in positional[0])
+    # A text of an object has its settings.
+    states = [state_of(one) for one in positional if isinstance(one, Object) and one.is_holder]
+    return Unknown(f"{name}({shown(positional)[1:-1]})" + "".join(map(repr, states)))
 
 
 def _collection(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
@@ -518,7 +516,7 @@ _BUILTINS: dict[str, Callable[[Run, list[object], dict[str, object]], object]] =
 }
 
 
-def _method(run: Run, owner: object, name: str, positional: list[object], named: dict[str, object]) -> object:
+def _method(owner: object, name: str, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a method of a plain value."""
     if isinstance(owner, dict) and name == "get" and positional:
         return owner.get(positional[0], positional[1] if len(positional) > 1 else None)
@@ -536,9 +534,12 @@ def _method(run: Run, owner: object, name: str, positional: list[object], named:
         raise RaisedError(type(error).__name__) from None
 
 
+_CALLS: dict[type, Callable[[Run, Any, list[object], dict[str, object]], object]] = {
+    Function: call_function,
+    Class: construct,
+    Builtin: lambda run, one, positional, named: _builtin(run, one.name, positional, named),
+    Attribute: lambda _run, one, positional, named: _method(one.owner, one.name, positional, named),
+    External: lambda run, one, positional, named: _external(run, one.name, positional, named),
+    Object: _object,
+}
 HANDLERS = Handlers(evaluate_global, call)
-
-
-def leads_to_objects(value: object) -> bool:
-    """Return whether a value leads to an object."""
-    return any(True for _ in objects_in(value))

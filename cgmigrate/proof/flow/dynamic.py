@@ -25,6 +25,7 @@ _CUTTING = frozenset(
     ("partition", "rpartition", "split", "rsplit", "removeprefix", "removesuffix", "format", "join", "replace", "strip")
 )
 """Methods that make a name of parts, or cut one from a longer one."""
+_MAKING = _LISTING | _CUTTING
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -67,15 +68,14 @@ def _is_made(name: ast.expr, bound: dict[str, ast.expr], depth: int = 4) -> bool
             return True
         case ast.Name(id=variable):
             return depth > 0 and variable in bound and _is_made(bound[variable], bound, depth - 1)
-        case ast.Call(func=ast.Attribute(attr=method)) if method in _CUTTING:
+        case ast.Call(func=ast.Name(id=word) | ast.Attribute(attr=word)) | ast.Attribute(attr=word) if word in _MAKING:
             return True
-        case ast.Call(func=ast.Name(id=function) | ast.Attribute(attr=function)) if function in _LISTING:
-            return True
-        case ast.Attribute(attr=attribute) if attribute in _LISTING:
-            return True
-        case ast.Call(func=ast.Name(), args=[first, *_]) | ast.Call(func=ast.Attribute(value=first)):
-            return _is_made(first, bound, depth)
-        case ast.Attribute(value=first) | ast.Subscript(value=first):
+        case (
+            ast.Call(func=ast.Name(), args=[first, *_])
+            | ast.Call(func=ast.Attribute(value=first))
+            | ast.Attribute(value=first)
+            | ast.Subscript(value=first)
+        ):
             return _is_made(first, bound, depth)
     return False
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, call_function
@@ -100,62 +101,93 @@ def entries_of(module: Module, side: Side) -> Iterator[Entry]:
 
 
 def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
-    """Return what an entry point does before and after the edits with given objects of one state, None if there are none."""
-    result = Result()
+    """Return what an entry point does before and after the edits; ``pair`` is the state of given objects."""
     states = (((), ()), pair) if pair not in (None, ((), ())) else (((), ()),)
     state = None if pair is None else len(states) - 1
-    olds, news = [one[0] for one in states if one], [one[1] for one in states if one]
+    both = [one[0] for one in states if one], [one[1] for one in states if one]
+    own = _Evaluation(entry, old, new, both, state)
     try:
-        for before in _paths(entry, old, olds, state, None, result):
-            result.uses |= before.uses
-            result.lines |= before.lines
-            if before.outcome.startswith("raises") and (before.is_test or not before.refuses):
-                result.outcomes.append(Outcome(frozenset(), is_useless=True))
-                continue
-            for after in _paths(entry, new, news, state, before, result):
-                result.outcomes.append(_compared(entry, before, after, old, new))
-                if result.outcomes[-1].difference and _is_by_release(entry, before, after, olds, state, old, new):
-                    result.outcomes[-1] = Outcome(frozenset(), is_useless=True, is_by_release=True)
+        own.run()
     except GivenError:
-        result.needs_state = True
+        own.result.needs_state = True
     except NotFollowedError as error:
-        result.error = f"`{entry.label}` is not followed: {error} ({entry.path})"
+        own.result.error = f"`{entry.label}` is not followed: {error} ({entry.path})"
     except RecursionError:
-        result.error = f"`{entry.label}` is not followed: its calls are too deep ({entry.path})"
-    return result
+        own.result.error = f"`{entry.label}` is not followed: its calls are too deep ({entry.path})"
+    return own.result
 
 
-def _paths(
-    entry: Entry, side: Side, states: Sequence[Frozen], state: int | None, first: Run | None, result: Result
-) -> Iterator[Run]:
-    """Yield the paths through an entry point: of the edited code, those with the choices of a path before."""
-    decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
+@dataclass(slots=True)
+class _Evaluation:
+    """The evaluation of an entry point; ``states`` are those of given objects, before and after the edits."""
 
-    def make(planned: Sequence[int]) -> Run:
-        known = dict(first.known) if first else {}
-        return Run(side, HANDLERS, states, state, planned, decided, known=known, is_test=is_test(entry.path))
+    entry: Entry
+    old: Side
+    new: Side
+    states: tuple[Sequence[Frozen], Sequence[Frozen]]
+    state: int | None
+    result: Result = field(default_factory=Result)
 
-    module = side.modules.read(entry.path)
-    if module is None:
-        raise NotFollowedError("it is not read")
-    is_new = not side.changes
-    runs: list[Run] = []
+    def run(self) -> None:
+        for before in self._paths(self.old, None):
+            self.result.uses |= before.uses
+            self.result.lines |= before.lines
+            if before.outcome.startswith("raises") and (before.is_test or not before.refuses):
+                self.result.outcomes.append(Outcome(frozenset(), is_useless=True))
+            else:
+                self.result.outcomes += [self._compared(before, after) for after in self._paths(self.new, before)]
 
-    def start(run: Run) -> object:
-        runs.append(run)
-        run.touched[entry.path] = module
-        return _start(entry, run, module)
+    def _compared(self, before: Run, after: Run) -> Outcome:
+        one = _compared(self.entry, before, after, self.old, self.new)
+        if one.difference and self._is_by_release(before, after):
+            return Outcome(frozenset(), is_useless=True, is_by_release=True)
+        return one
 
-    try:
-        yield from paths_of(start, make)
-    finally:
-        if is_new:
-            for run in runs:
-                result.touched |= run.touched
-        else:
-            for run in runs:
-                result.touched |= {path: one for path, one in run.touched.items() if path not in result.touched}
-                result.uses |= run.uses
+    def _is_by_release(self, before: Run, after: Run) -> bool:
+        """Return whether the new release makes the same of the old text: then no edit makes the difference."""
+        on_target = Side(self.old.modules, self.new.world, self.old.slice, self.old.changes)
+        return any(
+            not _compared(self.entry, unedited, after, on_target, self.new).difference
+            for unedited in self._paths(on_target, before)
+        )
+
+    def _paths(self, side: Side, first: Run | None) -> Iterator[Run]:
+        """Yield the paths through an entry point: of the edited code, those with the choices of a path before."""
+        decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
+        module = side.modules.read(self.entry.path)
+        if module is None:
+            raise NotFollowedError("it is not read")
+        states = self.states[side is self.new]
+        runs: list[Run] = []
+
+        def make(planned: Sequence[int]) -> Run:
+            known = dict(first.known) if first else {}
+            one = Run(side, HANDLERS, states, self.state, planned, decided, known=known)
+            one.is_test = is_test(self.entry.path)
+            runs.append(one)
+            return one
+
+        def start(run: Run) -> object:
+            run.touched[self.entry.path] = module
+            return _start(self.entry, run, module)
+
+        try:
+            yield from paths_of(start, make)
+        finally:
+            self._note(runs, is_new=side is self.new)
+
+    def _note(self, runs: Iterable[Run], *, is_new: bool) -> None:
+        for run in runs:
+            if is_new:
+                self.result.touched |= run.touched
+            else:
+                self.result.touched |= {k: one for k, one in run.touched.items() if k not in self.result.touched}
+                self.result.uses |= run.uses
+
+
+@lru_cache(maxsize=8192)
+def _functions(module: Module) -> dict[str, AnyFunction]:
+    return dict(functions_of(module.tree.body))
 
 
 def _start(entry: Entry, run: Run, module: Module) -> object:
@@ -163,7 +195,7 @@ def _start(entry: Entry, run: Run, module: Module) -> object:
         own = Evaluator(run, module, Scope())
         execute(own, module.tree.body, run.side.slice.kept(module.tree, module))
         return None
-    node = dict(functions_of(module.tree.body)).get(entry.name)
+    node = _functions(module).get(entry.name)
     if node is None:
         raise NotFollowedError("it is not there")
     function = _function(entry, run, module, node)
@@ -292,14 +324,3 @@ def _records(run: Run) -> list[str]:
     return sorted(
         f"{one.key}.{name}={shown(one.fields[name])}" for one in records for name in SETTINGS & one.fields.keys()
     )
-
-
-def _is_by_release(
-    entry: Entry, before: Run, after: Run, states: Sequence[Frozen], state: int | None, old: Side, new: Side
-) -> bool:
-    """Return whether the new release makes the same of the old text: then no edit makes the difference."""
-    on_target = Side(old.modules, new.world, old.slice, old.changes)
-    for unedited in _paths(entry, on_target, states, state, before, Result()):
-        if not _compared(entry, unedited, after, on_target, new).difference:
-            return True
-    return False

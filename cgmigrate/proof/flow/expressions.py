@@ -202,10 +202,9 @@ class Evaluator:
 
     def _decided_in(self, left: object, op: ast.cmpop, right: object, unknown: Unknown) -> object:
         """Return whether a value is among others of which some are not known."""
-        if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (list, tuple)) and is_plain(left):
-            if any(is_plain(one) and one == left for one in right):
-                return isinstance(op, ast.In)
-        return unknown
+        known = list(filter(is_plain, right)) if isinstance(right, (list, tuple)) and is_plain(left) else []
+        is_in = isinstance(op, (ast.In, ast.NotIn)) and left in known
+        return isinstance(op, ast.In) if is_in else unknown
 
     def _binary(self, node: ast.BinOp) -> object:
         left, right = self.value(node.left), self.value(node.right)
@@ -248,19 +247,25 @@ class Evaluator:
         if of := enumeration(owner):
             return self._member(of, key)
         if isinstance(owner, (list, tuple, dict, str)) and (is_plain(key) or isinstance(key, NAMED)):
-            try:
-                return owner[key]  # type: ignore[call-overload,index]
-            except (KeyError, IndexError, TypeError) as error:
-                if isinstance(owner, dict) and MORE in owner:
-                    owner[key] = Object(f"{shown(owner)}[{shown(key)}]", is_given=True, is_part=True)
-                    return owner[key]
-                raise RaisedError(type(error).__name__) from None
+            return self._item(owner, key)
         if isinstance(owner, dict) and owner:
             values = list(owner.values())
             return values[self.run.choose(f"{shown(key)} of {len(values)}", len(values))]
+        return self._of_unknown(owner, key)
+
+    def _of_unknown(self, owner: object, key: object) -> object:
         if isinstance(owner, Object):
             return attributes.read(self.run, owner, f"[{shown(key)}]")
         return owner if isinstance(owner, (External, *NAMED)) else Unknown(f"{shown(owner)}[{shown(key)}]")
+
+    def _item(self, owner: list[object] | tuple[object, ...] | dict[object, object] | str, key: object) -> object:
+        try:
+            return owner[key]  # type: ignore[call-overload,index]
+        except (KeyError, IndexError, TypeError) as error:
+            if not isinstance(owner, dict) or MORE not in owner:
+                raise RaisedError(type(error).__name__) from None
+        owner[key] = Object(f"{shown(owner)}[{shown(key)}]", is_given=True, is_part=True)
+        return owner[key]
 
     def _member(self, of: str, key: object) -> object:
         if not isinstance(key, str):
@@ -271,8 +276,9 @@ class Evaluator:
 
     def _slice(self, owner: object, node: ast.Slice) -> object:
         bounds = [self.value(one) if one is not None else None for one in (node.lower, node.upper, node.step)]
-        if isinstance(owner, (list, tuple, str)) and all(one is None or isinstance(one, int) for one in bounds):
-            return owner[slice(*bounds)]
+        known = [one for one in bounds if one is None or isinstance(one, int)]
+        if isinstance(owner, (list, tuple, str)) and len(known) == len(bounds):
+            return owner[slice(*known)]
         return Unknown(f"{shown(owner)}[{shown(bounds)}]")
 
     def _lambda(self, node: ast.Lambda) -> object:

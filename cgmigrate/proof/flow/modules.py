@@ -5,20 +5,14 @@ from __future__ import annotations
 import ast
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, module_file
-from cgmigrate.documents.python.name_resolution import package_of
 from cgmigrate.documents.python.nodes import imported_in, walk
-from cgmigrate.project.paths import is_test
 from cgmigrate.text.files import read_bytes
 
-IMPORTS_BY_NAME = ("import_module", "__import__", "run_path", "run_module")
-"""Functions that import a module by a name that code may compute."""
-LOOKUPS = (*IMPORTS_BY_NAME, "globals")
-"""Functions through which code gets others by such names."""
 _UNKNOWN = "?"
 """A module whose names another one may import with a star; it may be any."""
 _MUTABLE = (ast.List, ast.Dict, ast.Set, ast.Call)
@@ -58,51 +52,13 @@ class Module:
     """The modules whose names it imports with a star."""
     stars_before: dict[str, int] = field(default_factory=dict)
     """How many of these imports are before the statement that binds a name."""
-    _package: str | None = None
-    values: dict[str, object] = field(default_factory=dict)
-    """The values of expressions at the top, once they were read."""
-    _functions: frozenset[ast.AST] | None = None
-    _names: dict[str, frozenset[str]] | None = None
-    """The names at the top for what the module imports, by its name in the other module."""
-
-    def names_for(self, imported: str) -> frozenset[str]:
-        """Return the names at the top for what another module has under a name."""
-        if self._names is None:
-            self._names = {}
-            for local, one in self.bindings.items():
-                if isinstance(one, Import):
-                    self._names[one.name] = self._names.get(one.name, frozenset()) | {local}
-        return self._names.get(imported, frozenset())
-
-    @property
-    def functions(self) -> frozenset[ast.AST]:
-        """The functions of the module, those in classes and in other functions too."""
-        if self._functions is None:
-            self._functions = frozenset().union(*map(_functions_in, self.tree.body))
-        return self._functions
-
-    @property
-    def package(self) -> str:
-        """The package of Megatron that the file is in, empty for others."""
-        if self._package is None:
-            self._package = package_of(self.path)
-        return self._package
-
-    @property
-    def exports(self) -> frozenset[str] | None:
-        """The names in ``__all__``; None if the module has none."""
-        match self.bindings.get("__all__"):
-            case ast.List(elts=elements) | ast.Tuple(elts=elements):
-                names = [one.value for one in elements if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-                return frozenset(names)
-        return None
 
 
 class Modules:
     """The modules of a checkout; ``texts`` are those that differ from the files, by real path.
 
     ``tree_of`` returns the tree of a file that was parsed already, None for others. ``list_files`` returns the files of
-    code of the checkout, by their real paths, and ``files_with`` those that contain one of some words.
+    code of the checkout, by their real paths.
     """
 
     def __init__(
@@ -110,36 +66,18 @@ class Modules:
         texts: Mapping[str, str],
         tree_of: Callable[[str, str], ast.Module | None] = lambda _path, _text: None,
         list_files: Callable[[], Iterable[str]] = tuple,
-        files_with: Callable[[Collection[str]], Iterable[str]] = lambda _words: (),
     ) -> None:
-        self._files_with = files_with
         self._texts, self._tree_of, self._list_files = texts, tree_of, list_files
         self._modules: dict[str, Module | None] = {}
-        self._in_folders: tuple[int, dict[str, list[Module]]] = (0, {})
         self._paths: dict[tuple[str, str], str] = {}
         """The files of imported modules, by the names and the folders of those that import them; empty for others."""
         self._versions = _Versions()
-        self._others: dict[str, tuple[str, ...]] = {}
-        self._read: set[str] = set()
-        self._tests: dict[str, tuple[str, ...]] = {}
 
     def read(self, path: str) -> Module | None:
         """Return the module in a file, by its real path; None if it cannot be read."""
         if path not in self._modules:
-            self._read.add(path)
             self._modules[path] = self._parsed(path)
         return self._modules[path]
-
-    @property
-    def files(self) -> frozenset[str]:
-        """The files that were read, also with other texts, and those that could not be."""
-        return frozenset(self._read)
-
-    def add(self, path: str, text: str) -> Module:
-        """Return a module with a text, as if it were in a file; code that imports it by its path gets it."""
-        module = _module(path, text, ast.parse(text))
-        self._modules[path] = module
-        return module
 
     def _parsed(self, path: str) -> Module | None:
         try:
@@ -156,9 +94,8 @@ class Modules:
 
         Statements at the top of a file that have the same text are the same nodes, so that what is known of them holds.
         """
-        result = Modules({**self._texts, **texts}, self._tree_of, self._list_files, self._files_with)
-        result._versions, result._paths, result._others = self._versions, self._paths, self._others
-        result._tests, result._read = self._tests, self._read
+        result = Modules({**self._texts, **texts}, self._tree_of, self._list_files)
+        result._versions, result._paths = self._versions, self._paths
         result._modules = {path: module for path, module in self._modules.items() if path not in texts}
         for path, text in texts.items():
             if (first := self.read(path)) is not None:
@@ -184,35 +121,12 @@ class Modules:
         paths = [path for path in self._list_files() if path.endswith(f"/{name.replace('.', '/')}.py")]
         return paths[0] if len(paths) == 1 else ""
 
-    def others_with(self, name: str) -> Iterator[Module]:
-        """Yield the modules that contain a name, without those of tests."""
-        if name not in self._others:
-            self._others[name] = tuple(path for path in self._files_with([name]) if not is_test(path))
-        yield from filter(None, map(self.read, self._others[name]))
-
-    def tests_with(self, name: str) -> Iterator[Module]:
-        """Yield the modules of tests that contain a name."""
-        if name not in self._tests:
-            self._tests[name] = tuple(path for path in self._files_with([name]) if is_test(path))
-        yield from filter(None, map(self.read, self._tests[name]))
-
     def all_imported(self, module: Module) -> Iterator[str]:
         """Yield the files of the checkout that code of a module imports, wherever it does."""
         folder = os.path.dirname(module.path)
         for one in imported_in(module.tree):
             if path := _file_of(one, folder):
                 yield os.path.realpath(path)
-
-    def near(self, module: Module) -> list[Module]:
-        """Return the modules that were read in the folder of a module, and in the one above it."""
-        if self._in_folders[0] != len(self._modules):
-            folders: dict[str, list[Module]] = {}
-            for path, one in self._modules.items():
-                if one is not None:
-                    folders.setdefault(os.path.dirname(path), []).append(one)
-            self._in_folders = len(self._modules), folders
-        folder = os.path.dirname(module.path)
-        return [one for name in (folder, os.path.dirname(folder)) for one in self._in_folders[1].get(name, ())]
 
 
 class _Versions:
@@ -270,11 +184,6 @@ def _texts_of(tree: ast.Module, text: str) -> Iterator[tuple[ast.stmt, str]]:
 def _first_line(node: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min((node.lineno, *(one.lineno for one in decorators)))
-
-
-@lru_cache(maxsize=65536)
-def _functions_in(node: ast.stmt) -> frozenset[ast.AST]:
-    return frozenset(one for one in walk(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)))
 
 
 @lru_cache(maxsize=8192)

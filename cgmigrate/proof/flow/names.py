@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.proof.flow.modules import Import, Module
 from cgmigrate.proof.flow.run import Run
 from cgmigrate.proof.flow.values import Builtin, Class, External, Function, Package, Unknown
 from cgmigrate.proof.flow.world import is_enumeration
-
-_MISSING = object()
 
 
 def global_name(run: Run, module: Module, name: str) -> object:
@@ -28,12 +27,13 @@ def global_name(run: Run, module: Module, name: str) -> object:
 
 
 def _bound(run: Run, module: Module, name: str) -> object:
-    binding = module.bindings.get(name, _MISSING)
-    if name in module.bindings and module.stars_before.get(name, 0) < len(module.stars):
-        # A star import after it may bind it again.
-        return Unknown(f"{name} of {module.path}")
-    if isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module):
-        return Unknown(f"{name} of {module.path}")
+    if name not in module.bindings:
+        return _not_bound(run, module, name)
+    binding = module.bindings[name]
+    # A star import after it may bind it again.
+    is_open = module.stars_before.get(name, 0) < len(module.stars)
+    if is_open or (isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module)):
+        binding = None
     match binding:
         case ast.FunctionDef():
             return Function(module, binding)
@@ -44,8 +44,10 @@ def _bound(run: Run, module: Module, name: str) -> object:
         case ast.expr():
             run.note(module, binding)
             return run.evaluate(module, binding)
-        case None:
-            return Unknown(f"{name} of {module.path}")
+    return Unknown(f"{name} of {module.path}")
+
+
+def _not_bound(run: Run, module: Module, name: str) -> object:
     for source in reversed(module.stars):
         other = run.side.modules.imported(source, module)
         if other is not None and not is_part_of_megatron(other.path) and _exports(other, name):
@@ -55,6 +57,7 @@ def _bound(run: Run, module: Module, name: str) -> object:
     return External(f"{module.stars[-1]}.{name}") if module.stars else Unknown(name)
 
 
+@lru_cache(maxsize=65536)
 def _is_filled(name: str, module: Module) -> bool:
     """Return whether code of a module changes a collection at its top."""
     changed = rf"\b{name}(\[[^\]\n]*\]\s*=[^=]|\.(append|update|setdefault|add|extend|insert|pop|clear)\()"
@@ -118,16 +121,23 @@ def _is_plain_base(name: str) -> bool:
     return name.partition(".")[0] in ("abc", "typing", "typing_extensions", "enum", "object", "unittest")
 
 
-def members_of(one: Class) -> Iterator[tuple[str, ast.stmt, ast.expr | None]]:
-    """Yield the attributes in the body of a class: each name with its statement, and its value if it has one."""
-    for statement in one.node.body:
+def members_of(one: Class) -> Sequence[tuple[str, ast.stmt, ast.expr | None]]:
+    """Return the attributes in the body of a class: each name with its statement, and its value if it has one."""
+    return _members(one.node)
+
+
+@lru_cache(maxsize=65536)
+def _members(node: ast.ClassDef) -> list[tuple[str, ast.stmt, ast.expr | None]]:
+    result: list[tuple[str, ast.stmt, ast.expr | None]] = []
+    for statement in node.body:
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                yield name, statement, None
+                result.append((name, statement, None))
             case ast.AnnAssign(target=ast.Name(id=name), value=value):
-                yield name, statement, value
+                result.append((name, statement, value))
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                yield name, statement, value
+                result.append((name, statement, value))
+    return result
 
 
 def enumeration(value: object) -> str:

@@ -97,7 +97,7 @@ def _record(node: ast.AST) -> Iterator[str]:
 
 
 def read_paths(module: Module) -> Iterator[int]:
-    """Yield the lines that look for a path with a deprecated name among texts: `overrides.get("model.cuda_graph_scope")`."""
+    """Yield the lines that look for a path with a deprecated name among texts: `overrides.get("model.x")`."""
     for node in walk(module.tree) if names_deprecated(module) else ():
         match node:
             case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=str() as text), *_]):

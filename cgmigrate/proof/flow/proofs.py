@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.changes import Change, Name, Releases
-from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
 from cgmigrate.proof.flow.entries import TOP, Entry, Outcome, Result, entries_of, evaluate
 from cgmigrate.proof.flow.layers import is_layer
@@ -149,10 +149,6 @@ class Proofs:
             if not any((entry.path, line) in lines for line in range(entry.lines[0], entry.lines[1] + 1)):
                 self._closed.remove(entry)
 
-    def _has_changes(self, entry: Entry) -> bool:
-        """Return whether there are changes in an entry point. What only reads an object is right if that is right."""
-        return any(entry.lines[0] <= line <= entry.lines[1] for line in self._at.get(entry.path, ()))
-
     def _is_closed(self, entry: Entry, followed: Collection[str]) -> bool:
         """Return whether only code that is followed calls a function: it is private, and no other file names it."""
         if not entry.name.startswith("_") or "." in entry.name:
@@ -181,12 +177,12 @@ class Proofs:
     # --- rounds -----------------------------------------------------------------------------------
 
     def _settle(self, entries: Sequence[tuple[Entry, Side]], *, of_tests: bool) -> bool:
-        """Withhold changes, or write them in other forms, until no entry point differs; return whether some are left."""
+        """Withhold changes, or change their forms, until no entry point differs; return whether some are left."""
         for _ in range(_MOST_ROUNDS):
             current = self._round(entries, of_tests=of_tests)
             if not self._made():
                 return False
-            if not (self._mend(current, dict(entries), of_tests) or self._withhold_unused(current, of_tests)):
+            if not (self._mend(current, dict(entries)) or self._withhold_unused(current, of_tests)):
                 return True
         reason = "the changes are not proved in as many attempts as are made"
         self.failed |= {one: reason for one in self._made() if is_test(one[0]) or not of_tests}
@@ -234,36 +230,37 @@ class Proofs:
         return result
 
     def _note(self, entry: Entry, number: int | None, result: Result, current: _Round, made: _Forms) -> None:
-        if result.error:
-            current.errors |= dict.fromkeys(result.uses & made.keys(), result.error)
-        elif is_test(entry.path) and not result.needs_state and not result.passes:
-            reason = f"it is not known whether `{entry.label}` passes ({entry.path})"
-            current.errors |= dict.fromkeys(result.uses & made.keys(), reason)
+        error = result.error
+        if is_test(entry.path) and not (error or result.needs_state or result.passes):
+            error = f"it is not known whether `{entry.label}` passes ({entry.path})"
+        if error:
+            current.errors |= dict.fromkeys(result.uses & made.keys(), error)
         sources = current.pool.sources[number] if number is not None else set[Name]()
         for one in result.outcomes:
             uses = one.uses & made.keys()
-            for name in uses:
-                current.counts[name] += 1
+            current.counts.update(uses)
             if one.is_useless:
                 continue
-            if one.difference:
-                if uses or sources:
-                    current.differing.append((entry, number, one))
-                continue
-            current.proved |= uses
-            if uses:
-                current.needs.add(frozenset(uses | (sources & made.keys())))
-            if one.meets_change:
-                current.met |= uses
-            if one.is_owned or number:
-                current.owned |= uses
-            if not is_test(entry.path):
-                for pair in one.left:
-                    current.pool.add(pair, {*uses, *sources})
+            if not one.difference:
+                self._note_right(entry, one, current, frozenset(uses), frozenset(sources & made.keys()))
+                current.owned |= uses if one.is_owned or number else set()
+            elif uses or sources:
+                current.differing.append((entry, number, one))
+
+    def _note_right(
+        self, entry: Entry, one: Outcome, current: _Round, uses: frozenset[Name], sources: frozenset[Name]
+    ) -> None:
+        current.proved |= uses
+        if uses:
+            current.needs.add(uses | sources)
+        if one.meets_change:
+            current.met |= uses
+        for pair in one.left if not is_test(entry.path) else ():
+            current.pool.add(pair, uses | sources)
 
     # --- blame ------------------------------------------------------------------------------------
 
-    def _mend(self, current: _Round, sides: Mapping[Entry, Side], of_tests: bool) -> bool:
+    def _mend(self, current: _Round, sides: Mapping[Entry, Side]) -> bool:
         """Change forms or withhold changes so that entry points do not differ; return whether something changed."""
         before = self._made()
         for name, reason in current.errors.items():
@@ -273,19 +270,14 @@ class Proofs:
             if (entry, number) in done:
                 continue
             done.add((entry, number))
-            self._mend_entry(entry, sides[entry], number, one, current, of_tests)
+            self._mend_entry((entry, sides[entry]), number, one, current)
         return self._made() != before
 
-    def _mend_entry(
-        self, entry: Entry, old: Side, number: int | None, one: Outcome, current: _Round, of_tests: bool
-    ) -> None:
+    def _mend_entry(self, at: tuple[Entry, Side], number: int | None, one: Outcome, current: _Round) -> None:
+        entry, old = at
         pair = current.pool.pairs[number] if number is not None else None
         uses = [name for name in one.uses if name not in self.failed]
-        uses.sort(
-            key=lambda name: (
-                (not is_test(name[0]), current.counts[name], name) if of_tests else (current.counts[name], name)
-            )
-        )
+        uses.sort(key=lambda name: (is_test(entry.path) and not is_test(name[0]), current.counts[name], name))
 
         def is_right(forms: _Forms) -> bool:
             result = self._result(entry, old, self._side(forms, old), pair)
@@ -299,9 +291,11 @@ class Proofs:
             if is_right(trial):
                 self._adopt(trial, made, one.difference)
                 return
-        sources = current.pool.sources[number] if number is not None else set[Name]()
-        blamed = uses or sorted(name for name in sources if name not in self.failed)
-        self._blame(blamed, made, current, one.difference)
+        if uses:
+            self._blame(uses, made, current, one.difference)
+        elif number is not None:
+            # Other forms would be other states, each of which all entry points have to be evaluated with.
+            self._withhold(current.pool.sources[number] & made.keys(), current, one.difference)
 
     def _other_forms(self, uses: Sequence[Name], made: _Forms) -> Iterator[dict[Name, int]]:
         for name in uses:
@@ -321,9 +315,12 @@ class Proofs:
             if made[name] + 1 < self._by_name[name].forms:
                 self.forms[name] = made[name] + 1
                 return
-        for name in names:
-            if current.counts[name] == min(current.counts[one] for one in names):
-                self.failed[name] = reason
+        self._withhold(names, current, reason)
+
+    def _withhold(self, names: Collection[Name], current: _Round, reason: str) -> None:
+        """Withhold the changes that the fewest entry points need."""
+        least = min((current.counts[one] for one in names), default=0)
+        self.failed |= {name: reason for name in names if current.counts[name] == least}
 
     def _withhold_unused(self, current: _Round, of_tests: bool) -> bool:
         """Withhold the changes that no object of the project shows to be right, and return whether there are some."""

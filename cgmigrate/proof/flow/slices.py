@@ -38,9 +38,8 @@ class _Index:
 
     def read(self, module: Module) -> None:
         """Read the words of a module."""
-        for line in dynamic_lines(module):
-            for table in (self.every, self.stored, self.called):
-                table.setdefault(DYNAMIC, []).append(line)
+        for table in (self.every, self.stored, self.called):
+            table[DYNAMIC] = dynamic_lines(module)
         for number, line in enumerate(module.text.split("\n"), 1):
             for word, after in _WORD.findall(line):
                 self.every.setdefault(word, []).append(number)
@@ -250,7 +249,7 @@ class _Keeping:
         is_read = self._reads(statement)
         below = is_tainted or (is_read and isinstance(statement, (ast.If, ast.While, ast.For, ast.Match)))
         inner = [] if isinstance(statement, _DEFINITIONS) else bodies_of(statement)
-        is_kept = any([self._visit(one, is_tainted=below) for one in inner])
+        is_kept = sum(self._visit(one, is_tainted=below) for one in inner) > 0
         if isinstance(statement, _JUMPS):
             is_kept = is_tainted or is_read
         if is_kept or is_read or self._is_needed(statement):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -153,38 +153,20 @@ def shown(value: object, depth: int = 6) -> str:
 
 
 def _shown_one(value: object, depth: int) -> str:
+    text = ""
     match value:
         case Unknown(key=key) | Object(key=key):
-            return f"<{key}>"
+            text = f"<{key}>"
         case External(name=name) | Builtin(name=name) | Function(name=name):
-            return name
+            text = name
         case Class(node=node):
-            return node.name
+            text = node.name
         case Member(name=name):
-            return f"{value.of}.{name}"
+            text = f"{value.of}.{name}"
         case Bound(function=function):
-            return f"{shown(function, depth - 1)}(...)"
+            text = f"{shown(function, depth - 1)}(...)"
         case Attribute(owner=owner, name=name):
-            return f"{shown(owner, depth - 1)}.{name}"
+            text = f"{shown(owner, depth - 1)}.{name}"
         case Package():
-            return "module"
-    return repr(value)
-
-
-def objects_in(value: object, depth: int = 4) -> Iterator[Object]:
-    """Yield the objects that a value leads to."""
-    if depth < 0:
-        return
-    if isinstance(value, Object):
-        yield value
-        parts = [one for one in value.fields.values() if not isinstance(one, Object) or depth]
-    elif isinstance(value, dict):
-        parts = list(value.values())
-    elif isinstance(value, (list, tuple, set, frozenset)):
-        parts = list(value)
-    elif isinstance(value, Bound):
-        parts = [*value.positional, *value.named.values()]
-    else:
-        return
-    for part in parts:
-        yield from objects_in(part, depth - 1)
+            text = "module"
+    return text or repr(value)
