@@ -161,7 +161,7 @@ def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     for node in searched_in(tree):
-        value = node.value if isinstance(node.value, str) else node.value.decode("latin-1")
+        value = node.value.decode("latin-1") if isinstance(node.value, bytes) else str(node.value)
         if (is_named or change.has_gone(value)) and change.is_seen_by(value):
             return node.lineno, value[:60]
     return None

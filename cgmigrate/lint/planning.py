@@ -179,10 +179,8 @@ class Planner:
             is_proved=index in relations.proved,
             is_object=case.site.origin is not None,
         )
-        if case.site.flags:
-            place = places.meeting_command(fix, is_open=bool(case.site.meets))
-        else:
-            place = places.meeting(fix)
+        is_command = case.site.flags
+        place = places.meeting_command(fix, is_open=bool(case.site.meets)) if is_command else places.meeting(fix)
         return f"{place} has `{place.text}`, which may be about it, and does not change with it" if place else ""
 
     def _limits(self, file: OpenedFile) -> Limits:
