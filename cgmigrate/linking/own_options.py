@@ -37,17 +37,10 @@ _PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
 """What code has words of its command line by which it does not know."""
 _STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
 """What starts another program, which may get all arguments."""
-_WORDS_ARE_READ = (
-    "argv",
-    "/proc/self/cmdline",
-    "parse_known_args",
-    "REMAINDER",
-    "UNPROCESSED",
-    "nargs=-1",
-    "os.environ",
-)
+_WORDS_ARE_READ = ("argv", "/proc/self/cmdline", "parse_known_args", "REMAINDER", "UNPROCESSED")
 _WORDS = re.compile(
-    r"\bREMAINDER\b|\bUNPROCESSED\b|parse_known_args\(\)(?!\[0\])|\bsys\.(?:orig_)?argv\b|/proc/self/cmdline|\bfrom sys import [^\n]*\bargv\b"
+    r"\bREMAINDER\b|\bUNPROCESSED\b|parse_known_args\(\)(?!\[0\])|\bsys\.(?:orig_)?argv\b|/proc/self/cmdline"
+    r"|\bfrom sys import [^\n]*\bargv\b"
 )
 _PLAIN_WORDS = re.compile(
     r"sys\.argv\[[0-2]\](?!\s*:)|parse_(?:known_)?args\(\s*(?:args\s*=\s*)?sys\.argv|sys\.argv(?:\[\d*:\])?\s*\+?=(?!=)"
