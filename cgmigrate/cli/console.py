@@ -142,7 +142,7 @@ class Output:
             return report
         from cgmigrate.cli.next_command import next_command
 
-        return replace(report, next_command=next_command(self.reported))
+        return replace(report, next_command=next_command(self.reported, self.run.unfollowed))
 
     def last_lines(self) -> None:
         """Print the releases that were used, the diagnostics that remain, and the command to run next."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgmigrate.project.paths import shown_path
+
 if TYPE_CHECKING:
     from cgmigrate.report import Reported
 
@@ -21,8 +23,11 @@ _KEPT = frozenset(
 """Options of this run that the next one needs as well."""
 
 
-def next_command(diagnostics: Sequence[Reported]) -> str:
-    """Return the command that settles most of what is left: safe fixes, then unsafe ones, then an explanation."""
+def next_command(diagnostics: Sequence[Reported], unfollowed: Sequence[str] = ()) -> str:
+    """Return the command that settles most of what is left: safe fixes, then unsafe ones, then an explanation.
+
+    Many fixes may be safe in a checkout whose objects were not followed, so that is done before unsafe ones.
+    """
     context = click.get_current_context(silent=True)
     if not diagnostics or context is None:
         return ""
@@ -30,6 +35,8 @@ def next_command(diagnostics: Sequence[Reported]) -> str:
     unsafe = ["--unsafe-fixes"] if context.params.get("unsafe_fixes") else []
     if "safe" in applicable or (unsafe and "unsafe" in applicable):
         return _fix(context, *unsafe)
+    if "unsafe" in applicable and unfollowed:
+        return _fix(context, "--diff", paths=[shown_path(top) for top in unfollowed])
     if "unsafe" in applicable:
         return _fix(context, "--unsafe-fixes", "--diff")
     return explain_command(diagnostics)
@@ -61,8 +68,8 @@ def _releases() -> list[str]:
     return [word for option, value in values if value for word in (option, str(value))]
 
 
-def _fix(context: click.Context, *further: str) -> str:
-    paths = [str(path) for path in context.params["paths"]]
+def _fix(context: click.Context, *further: str, paths: Sequence[str] = ()) -> str:
+    paths = paths or [str(path) for path in context.params["paths"]]
     if paths == ["-"]:
         # What an editor hands over is the text of this file.
         paths = [context.params["stdin_filename"]]

@@ -28,6 +28,8 @@ class FileContexts:
     configurations: Configurations | None
     notes: list[str]
     """Notes of the run; those about releases are added."""
+    unfollowed: list[str] = field(default_factory=list)
+    """The roots of checkouts whose objects of code this run does not follow: it would take minutes."""
     following: int = 0
     """The number of files of code with settings whose objects are followed now, for the progress bar."""
     _seeds: dict[str, Seeds] = field(default_factory=dict)

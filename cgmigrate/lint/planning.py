@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from cgmigrate.lint.suppressions import SuppressionComments
 
 
+_MOST_FILES_OF_CODE = 64
+"""Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes minutes."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpenedFile:
     """A file of a run, or one that is merged with such a file, as it was read."""
@@ -297,15 +301,33 @@ class Planner:
             self._objects[top] = self._proofs(top, file)
         return self._objects[top] if real in self._objects[top] else None
 
+    def _follows(self, top: str, seeds: Sequence[str]) -> bool:
+        """Return whether the objects of a checkout are followed that has some files of code with settings.
+
+        If that takes minutes, only ``fix`` of a folder with such files does it: a hook gets single files.
+        """
+        count = len(seeds)
+        folders = [os.path.join(os.path.realpath(one), "") for one in self.paths or ["."] if os.path.isdir(one)]
+        if count <= _MOST_FILES_OF_CODE or (
+            self.options.rewrite and any(seed.startswith(folder) for folder in folders for seed in seeds)
+        ):
+            return True
+        self.contexts.unfollowed.append(top)
+        self.contexts.notes.append(
+            f"objects are not followed across {count} files of code with settings, which takes minutes: "
+            f"`cgmigrate fix {shlex.quote(shown_path(top))}` does it, and its fixes are safe where that proves them"
+        )
+        return False
+
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
         from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
-        if os.path.realpath(file.path) not in seeds:
+        if os.path.realpath(file.path) not in seeds or not self._follows(top, seeds):
             # Of a file that git ignores, the users are not known.
             return {}
-        # Only a run that follows objects needs it, and it takes time to import.
+        # Only a run that follows objects needs the evaluator, which takes time to import.
         from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, FixStyle, proved_sites
 
         options = self.contexts.options_of(file.path).options

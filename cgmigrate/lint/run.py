@@ -165,6 +165,11 @@ class Run:
         return self.contexts.following
 
     @property
+    def unfollowed(self) -> Sequence[str]:
+        """The roots of checkouts whose objects of code this run does not follow, since that takes minutes."""
+        return self.contexts.unfollowed
+
+    @property
     def resolutions(self) -> list[Resolution]:
         """The releases of the files so far, each with its origin."""
         return self.contexts.resolutions

@@ -14,7 +14,7 @@ import pytest
 if find_spec("megatron") is None or find_spec("megatron.core") is None:
     pytest.skip("the judge is the installed megatron-core", allow_module_level=True)
 
-from cgmigrate.lint import python_objects
+from cgmigrate.lint import planning, python_objects
 from cgmigrate.megatron.releases import NEWEST
 from tests.support.checkouts import project_of
 from tests.support.paths import ROOT
@@ -55,6 +55,28 @@ def test_what_is_written_runs_as_before(tmp_path: Path, cgmigrate: Callable[...,
     assert not wrong, wrong
     assert changed == expected
     assert executed == len(CASES)
+
+
+def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
+    tmp_path: Path, cgmigrate: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "_MOST_FILES_OF_CODE", 1)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(project_of(ROOT / "tests/fixtures/linking/base-recipe", tmp_path / "work"))
+    releases = ("--from", "0.17", "--to", str(NEWEST))
+
+    Path("skills").mkdir()
+    one = "megatron/bridge/recipes/base.py"
+
+    for arguments in (("check", "."), ("fix", "--diff", one), ("fix", "--diff", "skills", one)):
+        result = cgmigrate(*arguments, *releases)
+        assert "objects are not followed across 3 files of code with settings" in result.stderr
+        assert "\n+" not in result.stdout
+        assert f"\nNext: cgmigrate fix --from 0.17 --to {NEWEST} --diff .\n" in result.stderr
+
+    result = cgmigrate("fix", "--diff", *releases, ".")
+    assert "\n+" in result.stdout
+    assert "objects are not followed" not in result.stderr
 
 
 def test_a_proof_that_ends_with_an_error_is_reported_once(
