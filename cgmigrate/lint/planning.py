@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _MOST_FILES_OF_CODE = 64
-"""Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes minutes."""
+"""Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes a minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class Planner:
     def _follows(self, top: str, seeds: Sequence[str]) -> bool:
         """Return whether the objects of a checkout are followed that has some files of code with settings.
 
-        If that takes minutes, only ``fix`` of a folder with such files does it: a hook gets single files.
+        If that takes a minute, only ``fix`` of a folder with such files does it: a hook gets single files.
         """
         count = len(seeds)
         folders = [os.path.join(os.path.realpath(one), "") for one in self.paths or ["."] if os.path.isdir(one)]
@@ -314,7 +314,7 @@ class Planner:
             return True
         self.contexts.unfollowed.append(top)
         self.contexts.notes.append(
-            f"objects are not followed across {count} files of code with settings, which takes minutes: "
+            f"objects are not followed across {count} files of code with settings, which takes a minute: "
             f"`cgmigrate fix {shlex.quote(shown_path(top))}` does it, and its fixes are safe where that proves them"
         )
         return False
