@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -14,9 +14,10 @@ from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
+from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size, has_width, is_large
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_record, members_of
-from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, NotFollowedError, RaisedError, Run, state_of
+from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, RaisedError, Run, state_of
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
@@ -379,7 +380,7 @@ def _builtin(run: Run, name: str, positional: list[object], named: dict[str, obj
 
 
 def _computed(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
-    if name in _COMPUTED and positional and all(is_plain(one) or isinstance(one, range) for one in positional):
+    if name in _COMPUTED and positional and all(is_plain(one) or _is_short_range(one) for one in positional):
         with suppress(Exception):
             return getattr(builtins, name)(*positional, **{k: v for k, v in named.items() if is_plain(v)})
     if name in ("any", "all") and positional and isinstance(positional[0], list):
@@ -388,6 +389,10 @@ def _computed(run: Run, name: str, positional: list[object], named: dict[str, ob
     # A text of an object has its settings.
     states = [state_of(one) for one in positional if isinstance(one, Object) and one.is_holder]
     return Unknown(f"{name}({shown(positional)[1:-1]})" + "".join(map(repr, states)))
+
+
+def _is_short_range(value: object) -> bool:
+    return isinstance(value, range) and not value[MOST_PARTS:]
 
 
 def _collection(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
@@ -524,14 +529,23 @@ def _method(owner: object, name: str, positional: list[object], named: dict[str,
         return list(getattr(owner, name)())
     if isinstance(owner, dict) and name == "copy":
         return dict(owner)
-    if isinstance(owner, str) and not all(map(is_plain, positional)):
+    if isinstance(owner, (str, bytes, int)) and not _is_computed(owner, name, (*positional, *named.values())):
         return Unknown(f"{shown(owner)}.{name}({shown(positional)})")
     if name == "extend" and positional and not isinstance(positional[0], (list, tuple, set, dict)):
         positional = [[Unknown(f"more of {shown(positional[0])}")]]
     try:
-        return getattr(owner, name)(*positional, **named)
+        result: object = getattr(owner, name)(*positional, **named)
     except Exception as error:
         raise RaisedError(type(error).__name__) from None
+    check_size(owner)
+    return result
+
+
+def _is_computed(owner: str | bytes | int, name: str, given: Iterable[object]) -> bool:
+    """Return whether a method of a text or a number is computed: all that it gets is known, and no result is large."""
+    if name.startswith("__") or (name == "format" and isinstance(owner, str) and has_width(owner)):
+        return False
+    return all(is_plain(one) and not is_large(one) and not (isinstance(one, int) and one > MOST_PARTS) for one in given)
 
 
 _CALLS: dict[type, Callable[[Run, Any, list[object], dict[str, object]], object]] = {

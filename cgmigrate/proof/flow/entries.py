@@ -11,9 +11,10 @@ from functools import lru_cache
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, call_function
 from cgmigrate.proof.flow.expressions import Evaluator
+from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.names import class_of, is_record
-from cgmigrate.proof.flow.run import Frozen, GivenError, Line, Name, NotFollowedError, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.run import Frozen, GivenError, Line, Name, Run, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, short

@@ -10,6 +10,7 @@ from typing import Any
 
 from cgmigrate.megatron.settings import LAYER_MODULES
 from cgmigrate.proof.flow import attributes
+from cgmigrate.proof.flow.limits import MOST_ITEMS, check_size, is_large, makes_large
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import enumeration, global_name
 from cgmigrate.proof.flow.run import RaisedError, Run
@@ -29,7 +30,6 @@ from cgmigrate.proof.flow.values import (
 )
 from cgmigrate.proof.flow.world import value_of_member
 
-_MOST_ITEMS = 256
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -70,7 +70,8 @@ class Evaluator:
         value = method(self, node)
         if isinstance(value, Attribute) and value.name == "property" and isinstance(value.owner, Bound):
             value = self.run.call(value.owner, [], {})
-        return self.run.resolved(value)
+        check_size(value)
+        return Unknown(shown(value)) if is_large(value) else self.run.resolved(value)
 
     def truth(self, value: object) -> bool:
         """Return whether a value is true; what is not known is decided."""
@@ -90,7 +91,7 @@ class Evaluator:
         if isinstance(value, (set, frozenset)):
             return sorted(value, key=shown)
         if isinstance(value, range):
-            return list(value[:_MOST_ITEMS])
+            return list(value) if not value[MOST_ITEMS:] else None
         if of := enumeration(value):
             return [Member(of, name) for name in LAYER_MODULES]
         return None
@@ -210,7 +211,8 @@ class Evaluator:
         left, right = self.value(node.left), self.value(node.right)
         is_list = isinstance(left, (list, tuple)) and isinstance(right, (list, tuple))
         is_list = is_list or (isinstance(left, dict) and isinstance(right, dict))
-        if (is_list or (is_plain(left) and is_plain(right))) and type(node.op) in _BINARY:
+        is_known = (is_list or (is_plain(left) and is_plain(right))) and type(node.op) in _BINARY
+        if is_known and not makes_large(type(node.op).__name__, left, right):
             try:
                 return _BINARY[type(node.op)](left, right)
             except (TypeError, ValueError, ArithmeticError):

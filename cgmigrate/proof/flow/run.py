@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.slices import Slice
 from cgmigrate.proof.flow.values import Member, Object, Unknown, shown
@@ -23,10 +24,6 @@ _MOST_STEPS = 20_000
 _DEEPEST = 40
 KEPT_STATE = frozenset((*SETTINGS, *TRACKERS))
 """What is the state of an object: the settings, and the flags of random numbers."""
-
-
-class NotFollowedError(Exception):
-    """Code cannot be followed."""
 
 
 class GivenError(Exception):
@@ -215,6 +212,8 @@ def frozen(value: object) -> object:
         return ("list", *map(frozen, value))
     if isinstance(value, (set, frozenset)):
         return ("set", *sorted(map(frozen, value), key=repr))
+    if isinstance(value, dict):
+        return ("dict", *((frozen(key), frozen(part)) for key, part in value.items()))
     if isinstance(value, (Object, Unknown)):
         return shown(value)
     return value
@@ -226,6 +225,8 @@ def thawed(value: object) -> object:
         return [thawed(one) for one in value[1:]]
     if isinstance(value, tuple) and value and value[0] == "set":
         return {thawed(one) for one in value[1:]}
+    if isinstance(value, tuple) and value and value[0] == "dict":
+        return {thawed(key): thawed(part) for key, part in value[1:]}
     return value
 
 

@@ -13,8 +13,9 @@ from cgmigrate.megatron.settings import IMPL, MODULES, SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, call_function
+from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Import, Module, Modules
-from cgmigrate.proof.flow.run import Frozen, NotFollowedError, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.run import Frozen, Run, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import Slice
 from cgmigrate.proof.flow.states import plain_setting
 from cgmigrate.proof.flow.values import Function, Object

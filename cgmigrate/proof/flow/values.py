@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cgmigrate.proof.flow.limits import check_size, short
+
 if TYPE_CHECKING:
     from cgmigrate.proof.flow.modules import Module
 
@@ -127,6 +129,7 @@ class Object:
 
 MORE = "**"
 """A key of a dictionary to which code that is not followed may have added others."""
+_DEPTH = 6
 NAMED = (Function, Class, Package, External, Builtin)
 
 
@@ -139,16 +142,21 @@ def is_plain(value: object) -> bool:
     return value is None or isinstance(value, (str, bool, int, float, bytes, Member))
 
 
-def shown(value: object, depth: int = 6) -> str:
+def shown(value: object) -> str:
     """Return a text for a value: what is the same before and after the edits has the same one."""
+    check_size(value)
+    return short(_shown(value, _DEPTH))
+
+
+def _shown(value: object, depth: int) -> str:
     if depth < 0:
         return "..."
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(shown(one, depth - 1) for one in value)}]"
+        return f"[{', '.join(_shown(one, depth - 1) for one in value)}]"
     if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(shown(one, depth - 1) for one in value))}}}"
+        return f"{{{', '.join(sorted(_shown(one, depth - 1) for one in value))}}}"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{shown(key)}: {shown(part, depth - 1)}' for key, part in value.items())}}}"
+        return f"{{{', '.join(f'{_shown(key, depth)}: {_shown(part, depth - 1)}' for key, part in value.items())}}}"
     return _shown_one(value, depth)
 
 
@@ -164,9 +172,9 @@ def _shown_one(value: object, depth: int) -> str:
         case Member(name=name):
             text = f"{value.of}.{name}"
         case Bound(function=function):
-            text = f"{shown(function, depth - 1)}(...)"
+            text = f"{_shown(function, depth - 1)}(...)"
         case Attribute(owner=owner, name=name):
-            text = f"{shown(owner, depth - 1)}.{name}"
+            text = f"{_shown(owner, depth - 1)}.{name}"
         case Package():
             text = "module"
     return text or repr(value)
