@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _MOST_FILES_OF_CODE = 64
-"""Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes a minute."""
+"""Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes a while."""
 
 
 @dataclass(frozen=True, slots=True)

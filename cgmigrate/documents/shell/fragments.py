@@ -43,6 +43,7 @@ _AGAIN = {"compound_statement": FUNCTION, "do_group": _LOOP}
 """Blocks that may run several times, with the branch that a path has for them."""
 
 
+_BY_POSITION = "the script in quotes gets these words by their positions"
 _EXTENDED = "`${variable}` is a script of several commands, and it is set in several places"
 
 
@@ -191,6 +192,8 @@ class FragmentReader:
         is_quoted = self._script is not None
         starts_with_flag = name is not None and name.startswith(("-", "+"))
         blocked_by = _NO_COMMAND if starts_with_flag and not is_quoted else ""
+        if any(one.gets_words and words[-1].start > one.code.starts[-1] for one in scripts if words):
+            blocked_by = _BY_POSITION
         yield self._made(FragmentForm.STRING if is_quoted else FragmentForm.COMMAND, words, span, path, blocked_by)
         for script in scripts:
             yield from self._of_script(script, path)

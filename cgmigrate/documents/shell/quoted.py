@@ -28,6 +28,7 @@ _JOIN_WORDS = frozenset(("eval", "ssh"))
 """Commands that join their words to one script."""
 _ESCAPES = re.compile(r"\\(?:\r?\n|[\\$`\"])")
 _ESCAPES_OF_WORDS = re.compile(r"\\(?:\r?\n|.)", re.DOTALL)
+_OWN_ARGUMENTS = re.compile(r"\$\{?[1-9@*]")
 _SEPARATES = re.compile(r"[;&|]|(?<!\\)\n")
 """What may be between two commands of a script."""
 _ANYWHERE = -1
@@ -74,6 +75,11 @@ class Script:
         """Why it is not certain what the script does, empty if it is."""
         escapes = any(span.start and self.tree.text[span.start - 1] == "\\" for span in self.outer)
         return _NOT_SHELL if escapes or self.tree.is_too_deep or self.tree.errors else ""
+
+    @property
+    def gets_words(self) -> bool:
+        """Whether it uses the words behind it as arguments of its own."""
+        return not self.takes_rest and _OWN_ARGUMENTS.search(self.tree.text) is not None
 
     def _outer_variable(self, name: str) -> str:
         return self.around.variable(name, self.at) if self.around is not None else name
