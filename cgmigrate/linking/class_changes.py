@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 
-_CLASS = "TransformerConfig"
-_DEFINES = re.compile(rf"^[ \t]*class {_CLASS}\b(?!\([^)]*{_CLASS})", re.MULTILINE)
-_REPLACES = re.compile(
-    rf"^[ \t]*(?:\w+\.)*{_CLASS}(?:\.__\w+)?\s*=(?!=)"
-    rf"|\b{_CLASS}\.__\w+__\s*(?:=(?!=)|$)"
-    rf"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\([^\n]*{_CLASS}"
-    rf"|\bvars\([^\n]*[\"']{_CLASS}[\"']"
-    r"|\bsys\.modules\[[\"']megatron",
-    re.MULTILINE,
+_DEFINES = r"^[ \t]*class (?:{names})\b(?!\([^)]*(?:{names}))"
+_REPLACES = (
+    r"^[ \t]*(?:\w+\.)*(?:{names})(?:\.__\w+)?\s*=(?!=)|\b(?:{names})\.__\w+__\s*(?:=(?!=)|$)"
+    r"|(?<!def )\b(?:setattr|getattr|vars|patch(?:\.\w+)*)\([^\n]*(?:{names})\b"
 )
+_STUBS = re.compile(r"\bsys\.modules(?:\[|\.update|\.setdefault)|\bmeta_path\b|\bMetaPathFinder\b|\bModuleType\(")
 _METHOD = re.compile(r"\b(\w+)\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)")
-_WORDS = (_CLASS, "sys.modules", "attr__ =", "attribute__ =", "init__ =")
+_WORDS = ("sys.modules", "meta_path", "MetaPathFinder", "ModuleType", "attr__ =", "attribute__ =", "init__ =")
+_CODE = (".py", ".pyi", ".ipynb")
 
 
-def class_changes_in(texts: ProjectTexts) -> Iterator[tuple[str, int, str]]:
-    """Yield the places, with the code, that define, replace or patch a class with the settings.
+def class_changes_in(texts: ProjectTexts, classes: Collection[str]) -> Iterator[tuple[str, int, str]]:
+    """Yield the places, with the code, that define, replace or patch one of some classes, or stand in for Megatron.
 
     A subclass of megatron-core's own is none: its object is one of the class.
     """
-    for path in texts.holding(_WORDS):
-        if not path.endswith((".py", ".pyi", ".ipynb")) or is_part_of_megatron(path):
+    names = "|".join(sorted(classes))
+    patterns = [re.compile(one.format(names=names), re.MULTILINE) for one in (_DEFINES, _REPLACES)]
+    for path in texts.holding((*_WORDS, *classes)):
+        if not path.endswith(_CODE) or is_part_of_megatron(path):
             continue
         text = texts.text(path)
-        for match in (_DEFINES.search(text), _REPLACES.search(text), _patched_method(text)):
+        found = [*(one.search(text) for one in patterns), _patched_method(text)]
+        found += [_STUBS.search(text)] if "megatron" in text else []
+        for match in found:
             if match is not None:
                 yield path, text.count("\n", 0, match.start()) + 1, match.group().strip()
 

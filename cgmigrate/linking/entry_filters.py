@@ -12,7 +12,19 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.source import dotted
 
-WORDS = (".items()", ".values()", "vars(", "__dict__", "asdict(", "fields(", "filter(", "isinstance(", "type(")
+WORDS = (
+    ".items()",
+    ".values()",
+    "vars(",
+    "dir(",
+    "__dict__",
+    "asdict(",
+    "astuple(",
+    "fields(",
+    "filter(",
+    "attr(",
+    "[",
+)
 """One of them is in code that does so."""
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
 _ENTRIES = ("items", "values", "keys")
@@ -22,6 +34,8 @@ _OTHERS = ("environ", "modules", "kwargs", "state_dict", "named_parameters", "gr
 _PARSES = ("parse_args", "parse_known_args")
 _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 _KINDS = ("isinstance", "type", "bool", "callable")
+_SPELLS = frozenset(("lower", "upper", "replace", "format", "join", "removeprefix", "removesuffix", "strip"))
+"""Methods with which code makes a name."""
 _GIVEN = ("filter", "sorted", "map", "any", "all")
 
 
@@ -65,6 +79,10 @@ def filters_in(text: str, names: Collection[str] = ()) -> Iterator[EntryFilter]:
             if _looks(loop, own, names):
                 bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
                 yield _filter(loop.iterated, any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes())))
+        if isinstance(node, ast.expr) and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
+            yield EntryFilter(node.lineno, ast.unparse(node)[:60], of_object=True, by_truth=False)
+        if (made := _name_made_in(node)) is not None:
+            yield EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
         if isinstance(node, ast.Call) and dotted(node.func) in _GIVEN and node.args and _is_view(node.args[-1], own):
             given = (*node.args, *(one.value for one in node.keywords))
             if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in given):
@@ -119,7 +137,7 @@ def _is_truth(test: ast.AST, names: Collection[str]) -> bool:
     return False
 
 
-def _is_view(node: ast.expr, own: Collection[str]) -> bool:
+def _is_view(node: ast.AST, own: Collection[str]) -> bool:
     """Return whether an expression is all entries of something that may be settings."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _AROUND:
@@ -146,8 +164,25 @@ def _is_other(node: ast.expr, own: Collection[str]) -> bool:
     return last in _VIEWS and bool(node.args) and _is_other(node.args[0], own)
 
 
-def _is_entries(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == name
+def _is_entries(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
+
+
+def _name_made_in(node: ast.AST) -> ast.expr | None:
+    """Return the name of a key or an attribute that code makes: ``model[f"{group}_{key}"]``."""
+    match node:
+        case ast.Subscript(slice=name) | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, name, *_]):
+            return name if any(map(_is_made, ast.walk(name))) else None
+    return None
+
+
+def _is_made(node: ast.AST) -> bool:
+    match node:
+        case ast.JoinedStr(values=[_, _, *_] as parts):
+            return any(isinstance(one, ast.Constant) and "_" in str(one.value) for one in parts)
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _SPELLS
+    return False
 
 
 def _is_call_of(node: ast.AST, names: Collection[str]) -> bool:

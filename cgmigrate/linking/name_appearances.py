@@ -15,8 +15,10 @@ from cgmigrate.megatron.catalogue import Catalogue
 
 _BETWEEN = r"(?:\\[a-zA-Z]|[^A-Za-z0-9\n]){0,6}?"
 """What can separate the words of a name in a text or in a regular expression."""
-_ENDS_INSIDE = re.compile(r"(?:(?<!\\)[A-Za-z0-9]|(?<!_)_|[A-Za-z0-9]-)\Z")
-"""Two underscores are what environment variables have between keys: ``MODEL__ENABLE_CUDA_GRAPH``."""
+_ENDS_INSIDE = re.compile(r"(?:(?<!\\)[A-Za-z0-9]|_|[A-Za-z0-9]-)\Z")
+_PREFIX = re.compile(r"(?:\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_|\w__)\Z")
+"""What environment variables have before a key: ``TRAIN_ENABLE_CUDA_GRAPH``, ``model__enable_cuda_graph``."""
+_LONGEST_PREFIX = 40
 _BEGINS_INSIDE = re.compile(r"\w|-[A-Za-z]")
 _GAPS = re.compile(r"(?<=[A-Za-z0-9])[^A-Za-z0-9]+(?=[A-Za-z0-9])")
 _ESCAPES = re.compile(r"\\[a-z]")
@@ -39,7 +41,8 @@ class NameAppearance:
 def words_of(catalogue: Catalogue) -> tuple[str, ...]:
     """Return words of which each part of a name has one, to find files quickly."""
     words = {word for name in catalogue.deprecated for word in name.split("_")[1::2]}
-    return tuple(sorted({*words, *(name for name in _names(catalogue) if words.isdisjoint(name.split("_")))}))
+    others = (name for name in _names(catalogue) if words.isdisjoint(name.split("_")))
+    return tuple(sorted({*words, *others, *_single_words(catalogue)}))
 
 
 def appearances_in(text: str, catalogue: Catalogue) -> Iterator[NameAppearance]:
@@ -56,8 +59,11 @@ def appearances_in(text: str, catalogue: Catalogue) -> Iterator[NameAppearance]:
 def _is_name(text: str, match: re.Match[str]) -> bool:
     """Return whether a match is no part of a longer identifier or flag, and no words of a sentence."""
     start, end = match.span()
-    if _ENDS_INSIDE.search(text, max(0, start - 2), start) or _BEGINS_INSIDE.match(text, end):
+    if _BEGINS_INSIDE.match(text, end):
         return False
+    if _ENDS_INSIDE.search(text, max(0, start - 2), start):
+        prefix = _PREFIX.search(text, max(0, start - _LONGEST_PREFIX), start)
+        return prefix is not None and (match.group().isupper() or prefix.group().endswith("__"))
     gaps = _GAPS.findall(match.group())
     if any(gap.isspace() or gap in (", ", "; ") for gap in gaps):
         return False

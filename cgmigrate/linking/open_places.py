@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from cgmigrate.linking.class_changes import class_changes_in
 from cgmigrate.linking.entry_filters import WORDS, filters_in
@@ -54,8 +53,8 @@ class FixOutline:
     """The lines of code, by the real paths of their files, that a proof followed."""
     is_proved: bool = False
     """Whether a proof followed the object through the code of the project."""
-    is_object: bool = False
-    """Whether it is about an object of code, not the keys of a mapping."""
+    classes: frozenset[str] = frozenset()
+    """The classes of Megatron that the file uses; empty where it is about the keys of a mapping."""
 
     @property
     def text_change(self) -> TextChange:
@@ -74,6 +73,9 @@ class OpenPlaces:
     """File → its places."""
     _filters: dict[frozenset[str], list[tuple[OpenPlace, bool]]] = field(default_factory=dict)
     """Names → the code that looks at all entries."""
+
+    _changes: dict[frozenset[str], list[OpenPlace]] = field(default_factory=dict)
+    """Classes → the code that replaces one of them."""
 
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top)
@@ -118,12 +120,13 @@ class OpenPlaces:
         """Return whether a place is in a program that names the script, or in a list of flags or of output."""
         if place.kind is PlaceKind.FLAG:
             return not place.names.isdisjoint(self.catalogue.deprecated)
-        return reaches(self.texts.text(place.path), os.path.basename(fix.path))
+        return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
-        if fix.is_object:
-            yield from (one for one in self._class_changes if not (fix.is_proved and is_test(one.path)))
+        if fix.classes:
+            changes = self._class_changes_of(fix.classes)
+            yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
         yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
         if not fix.is_proved:
             found = (*name_parts_in(self.texts, fix.names, own), *tools_about(fix.text_change, self.texts))
@@ -139,9 +142,10 @@ class OpenPlaces:
             yield from uses_of_output(own, self.texts)
         yield from tools_about(fix.text_change, self.texts)
 
-    @cached_property
-    def _class_changes(self) -> list[OpenPlace]:
-        return [OpenPlace(*one) for one in class_changes_in(self.texts)]
+    def _class_changes_of(self, classes: frozenset[str]) -> list[OpenPlace]:
+        if classes not in self._changes:
+            self._changes[classes] = [OpenPlace(*one) for one in class_changes_in(self.texts, classes)]
+        return self._changes[classes]
 
     def _filters_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:
         """Return the code that tells names or values from others, and whether it is about attributes of an object."""

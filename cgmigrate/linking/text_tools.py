@@ -26,25 +26,41 @@ FoundText = tuple[str, int, str]
 _CODE = (".py", ".ipynb")
 _SHELL = (".sh", ".bash")
 _PAGES = (".md", ".rst", ".log")
+"""Pages: their commands are read, not what they say."""
 _PATCHES = (".patch", ".diff")
 _TOOL_WORDS = ("sed", "awk", "perl", "grep", "rg ", "yq", "jq", "head", "tail", "wc ", "cmp", "diff", "cut ", "tr ")
 _OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "${0")
-_READ_WORDS = ("read_text", "read_bytes", "readline", ".read()", "splitlines", "getsource", "hashlib", "in open(")
+_READ_WORDS = ("read_text", "read_bytes", "readline", "open(", "splitlines", "getsource", "hashlib", "fileinput")
 _TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
 _BY_POSITION = re.compile(
     r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
     r"|\bsed\s+(?:-\w+\s+)*[\"']?(?:\d+|\$)[,\d$]*[a-z]|\bNR\s*[=<>]|\bgetline\b|\bgit apply\b"
-    r"|\$\(shell cat|\$\(<|\bpatsubst\b|\$\(filter\b"
+    r"|\bhash-object\b|\$\(shell cat|\$\(<|\bpatsubst\b|\$\(filter\b"
     r"|\b[yj]q\b.*(?:true|false|_entries|keys|length|select)"
 )
+_COMMANDS = re.compile(r"\|\|?|&&|;|\$\(|`")
+_PASSES_ON = re.compile(
+    r"\s*(?:(?:if|then|do|else|exec|time|nohup|sudo|env|!|\(|\{)\s+)*(?:\w+=\S*\s+)*"
+    r"(?:[\w./$\{}-]*python[\d.]*|\w*run|srun|sbatch|accelerate|deepspeed|(?:ba|z)?sh|source|\.|cp|mv|ln|rsync|scp|mkdir|rm"
+    r"|echo|printf|ls|export|local|declare|readonly|cd|touch|git|docker|for|:|\w+\+?=|-|[\"'\w./${}-]*\s*\\?$|[\"'$#\w./{}-]+\.sh\b)"
+)
+"""Commands that give a file to a program, copy it, or only have its name."""
 _READS_TEXT = re.compile(
-    r"read_text|read_bytes|readline|\.read\(\)|splitlines|getsource|hashlib|\bfor \w+ in open\(|\bast\.parse\("
+    r"read_text|read_bytes|readline|\.read\(\)|splitlines|getsource|hashlib|\bopen\(|fileinput|\bast\.parse\("
 )
 _BY_POSITION_IN_CODE = re.compile(
     r"\bhashlib\b|\.splitlines\(\)\[|\.readlines\(\)\[|\.readline\(|\bast\.parse\(|\blen\(open\(|\bdifflib\b|getsource"
+    r"|\bfor [\w, ]+ in (?:enumerate\()?(?:open\(|f\b|file\b|fh\b|fp\b)|\bfileinput\b|\bpopen\(|\bzlib\b|\bfilecmp\b"
 )
+_LOADS = re.compile(r"\bloads?\w*\((?:[^()\n]|\([^()\n]*\))*\)")
+"""A loader that gets the text."""
 _ANY_CODE = re.compile(r"\bast\.parse\(\s*open\(|getsource")
 """What looks at the text of code whose file it does not name."""
+_IS_COMMAND = re.compile(
+    r"\s*(?:[$>]\s+)?(?:sed|awk|perl|[ef]?grep|cat|head|tail|wc|patch|git apply|yq|jq)\s+[-'\"./\w]"
+)
+"""A line of a page that is a command."""
+_STARTS = re.compile(r"\bpopen\(|\bsubprocess\b|\bos\.system\(")
 _ANY_FILE = re.compile(r"\bargv\b|\bargparse\b|\bclick\b")
 _OWN_TEXT = re.compile(r"[\"']?\$\{?0\b")
 _VARIABLE = re.compile(r"\$[{\w@*]")
@@ -54,6 +70,11 @@ _SUBSTITUTION = re.compile(r"^\s*(?:\d*,?\d*)?[sy]?([/|#,!])((?:\\.|(?!\1).)+)\1
 _INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
 _IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
 _GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*")
+_ALL_OF = (
+    r"\b{folder}/(?:\*\*?/)?\*(?!\.)|\s-\w*[rR]\w*\s[^|;\n]*\b{folder}\b"
+    r"|(?:listdir|scandir|walk|Path|glob)\([^()\n]*[\"'](?:\./)?{folder}/?[\"']"
+)
+"""Goes through all files of a folder."""
 _WORD = re.compile(r"[a-z]{5,}")
 _NAME_TEST = re.compile(r"\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
 _SEARCHES = frozenset(
@@ -72,6 +93,7 @@ _LOOKS_AT_OUTPUT = (
     r"|\bsh\s[^\n|;]*\b{name}\b[^\n]*2>\s*(?!&|/dev/null)"
 )
 """Runs a script, and looks at its output, or gives it other programs to start."""
+_LOOKS_AT_VARIABLE = r"(?:\bcase|\[\[?|\btest|<<<)\s[^\n]*\$\{{?{name}\b|\$\{{#?{name}[#%/:\[]"
 _OUTPUT_IN_CODE = re.compile(r"check_output|capture_output|PIPE")
 
 
@@ -119,10 +141,12 @@ def tools_about(change: TextChange, texts: ProjectTexts) -> Iterator[FoundText]:
     """Yield the places that look at the text of a file that a fix changes."""
     for path in texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS, change.name)):
         is_own = path == change.path and not path.endswith(_SHELL)
-        if is_own or path.endswith(_PAGES) or is_part_of_megatron(path):
+        if is_own or path.endswith(".log") or is_part_of_megatron(path):
             continue
         text = texts.text(path)
-        found = _in_code(text, change) if path.endswith(_CODE) else _in_script(path, text, change)
+        found = _in_code(text, change) if path.endswith(_CODE) else None
+        if not path.endswith(".py") or _STARTS.search(text):
+            found = found or _in_script(path, text, change)
         if found is not None:
             yield path, *found
 
@@ -133,11 +157,12 @@ def _in_script(path: str, text: str, change: TextChange) -> tuple[int, str] | No
         return (
             (1, change.name) if re.search(rf"^[-+]{{3}} .*\b{re.escape(change.name)}\b", text, re.MULTILINE) else None
         )
-    is_named = reaches(text, change.name) or _OWN_TEXT.search(text) is not None
+    is_named = reaches(text, change.path) or _OWN_TEXT.search(text) is not None
+    is_page = path.endswith(_PAGES)
     for at, line in enumerate(text.split("\n"), 1):
-        if line.lstrip().startswith("#"):
+        if line.lstrip().startswith("#") or (is_page and not _IS_COMMAND.match(line)):
             continue
-        if reaches(line, change.name) and (_BY_POSITION.search(line) or _DIGEST.search(text)):
+        if reaches(line, change.path) and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
             return at, line.strip()[:60]
         if not _TOOLS.search(line) or not (is_named or _VARIABLE.search(line)):
             continue
@@ -146,13 +171,25 @@ def _in_script(path: str, text: str, change: TextChange) -> tuple[int, str] | No
     return None
 
 
+def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
+    """Return whether a command gets a file as text: any that is not known to pass it on, to copy or to show it."""
+    if path.endswith(".py"):
+        return False
+    if _BY_POSITION.search(line):
+        return True
+    if not path.endswith(_SHELL) or change.name not in line:
+        return False
+    part = next((one for one in _COMMANDS.split(line) if change.name in one), line)
+    return _PASSES_ON.match(part) is None
+
+
 def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:
     """Return the first line of Python, with its number, that works on the text of a file."""
     if not _READS_TEXT.search(text):
         return None
-    is_named = reaches(text, change.name)
+    is_named = reaches(text, change.path)
     is_any_code = change.path.endswith(".py") and _ANY_CODE.search(text)
-    if (is_named or is_any_code) and (match := _BY_POSITION_IN_CODE.search(text)):
+    if (is_named or is_any_code) and (match := _BY_POSITION_IN_CODE.search(_LOADS.sub("load()", text))):
         return text.count("\n", 0, match.start()) + 1, match.group()
     if not is_named and not _ANY_FILE.search(text):
         return None
@@ -184,12 +221,16 @@ def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
     return (one for one in every if isinstance(one.value, (str, bytes)))
 
 
-def reaches(text: str, name: str) -> bool:
-    """Return whether a text has the name of a file, or a pattern of names that it matches."""
+def reaches(text: str, path: str) -> bool:
+    """Return whether a text has the name of a file, a pattern of names that it matches, or all files of its folder."""
+    folder, name = os.path.split(path)
     if name in text:
         return True
     parts = (one.rpartition("/")[2] for one in _GLOB.findall(text))
-    return any(fnmatch(name, one) for one in parts if one.strip("*."))
+    if any(fnmatch(name, one) for one in parts if one.strip("*.")):
+        return True
+    last = re.escape(os.path.basename(folder))
+    return bool(last) and re.search(_ALL_OF.format(folder=last), text) is not None
 
 
 def _patterns_in(line: str) -> Iterator[str]:
@@ -244,12 +285,14 @@ def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[Found
 
 
 def readers_of_exports(path: str, old: str, texts: ProjectTexts) -> Iterator[FoundText]:
-    """Yield the places, in other files, of a variable that a script exports and that has the words that change."""
+    """Yield the places, in other files, that look at a variable with the words that change."""
     text = texts.text(path)
-    for name in set(re.findall(r"\b([A-Za-z_]\w*)\+?=", old)):
-        if re.search(rf"\bexport\b[^\n]*\b{name}\b", text) is None:
-            continue
-        used = re.compile(rf"\b{name}\b")
+    for name in sorted(set(re.findall(r"\b([A-Za-z_]\w*)\+?=", old))):
+        exported = re.search(rf"\bexport\b[^\n]*\b{name}\b", text) is not None
+        looked_at = re.compile(_LOOKS_AT_VARIABLE.format(name=name), re.MULTILINE)
         for other in texts.holding((name,)):
-            if other != path and not other.endswith(_PAGES) and (match := used.search(texts.text(other))):
-                yield other, texts.text(other).count("\n", 0, match.start()) + 1, name
+            if other == path or other.endswith(_PAGES) or not (exported or reaches(texts.text(other), path)):
+                continue
+            pattern = looked_at if other.endswith(_SHELL) else re.compile(rf"\b{name}\b")
+            if match := pattern.search(texts.text(other)):
+                yield other, texts.text(other).count("\n", 0, match.start()) + 1, match.group().strip()[:60]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -181,7 +182,7 @@ class Planner:
             new,
             relations.accounted if index in relations.proved else (),
             is_proved=index in relations.proved,
-            is_object=case.site.origin is not None,
+            classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
         )
         is_command = case.site.flags
         place = places.meeting_command(fix, is_open=bool(case.site.meets)) if is_command else places.meeting(fix)
@@ -570,6 +571,15 @@ def _unowned(file: OpenedFile) -> PythonDocument | None:
 
     document = file.document
     return document if isinstance(document, PythonDocument) and document.is_of_unknown_owner else None
+
+
+_IMPORTED = re.compile(r"^[ \t]*from megatron[.\w]* import (\([^)]*\)|[^\n#]+)", re.MULTILINE)
+
+
+def _classes_in(text: str) -> frozenset[str]:
+    """Return the classes that code imports from Megatron, and the class with the settings."""
+    names = (name for match in _IMPORTED.finditer(text) for name in re.findall(r"\w+", match[1]))
+    return frozenset((str(Reader.CONFIG.value), *(name for name in names if name[:1].isupper())))
 
 
 def _lines_accounted(document: Document, index: int) -> Iterator[int]:
