@@ -8,6 +8,7 @@ from typing import Any
 
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator
+from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import class_of, imported
 from cgmigrate.proof.flow.run import RaisedError
@@ -229,6 +230,7 @@ def _while(own: Evaluator, node: ast.While, kept: Kept) -> None:
             continue
         if not isinstance(value, bool) or isinstance(node.test, ast.Constant):
             return
+    raise NotFollowedError("it has a loop with too many turns")
 
 
 def _with(own: Evaluator, node: ast.With | ast.AsyncWith, kept: Kept) -> None:
