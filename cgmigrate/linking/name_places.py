@@ -29,6 +29,8 @@ _TEMPLATE = re.compile(r"\{[{%][^{}]*$|\$\{?$|\$\{[^{}\n]*$|%\([^()\n]*$")
 """Before a name that a template fills in, which may begin on a line above."""
 _BEFORE = 300
 """Characters before a name in which a template may begin."""
+_MOST_LINES = 30
+"""Lines of a value that are read."""
 _FIELD = re.compile(r"\{[\w.\[\]]*$")
 """Before a name that ``str.format`` fills in."""
 _COMMENT = re.compile(r"^\s*(?:#|//|;|--\s|<!--|\*\s)")
@@ -84,6 +86,11 @@ class OpenPlace:
         return not self.path.endswith((*CODE, *YAML, *_DATA, *_PAGES, ".ipynb", ".txt"))
 
     @property
+    def may_run(self) -> bool:
+        """Whether its file may be a program: code, a notebook or a script."""
+        return self.is_in_program or self.path.endswith((*CODE, ".ipynb"))
+
+    @property
     def is_word_of_command(self) -> bool:
         """Whether it is a flag in a file that has command lines, not in one that lists flags or output."""
         has_commands = self.path.endswith((*CODE, *YAML, *_PAGES, *_SHELL, ".env", ".ipynb"))
@@ -110,6 +117,8 @@ def _kind_of(path: str, text: str, one: NameAppearance, in_form: Callable[[str, 
         return PlaceKind.TEXT, None
     before, after = text[text.rfind("\n", 0, one.start) + 1 : one.start], text[one.end :].partition("\n")[0]
     kind, value = in_form(path, before, after)
+    if kind is PlaceKind.KEY:
+        value = _value_of(str(value)) if value else _block_below(text, one.end, len(before) - len(before.lstrip()))
     # Flags of Megatron have hyphens: one with underscores is an option of another program.
     return (PlaceKind.OVERRIDE, None) if kind is PlaceKind.FLAG and "_" in one.text else (kind, value)
 
@@ -132,7 +141,7 @@ def _in_yaml(_path: str, before: str, after: str) -> _Form:
         return PlaceKind.FLAG, None
     is_key = _KEY.search(before) is not None
     if is_key and (match := _VALUE.match(after)):
-        return PlaceKind.KEY, _value_of(match[1].strip())
+        return PlaceKind.KEY, match[1].strip()
     if _ASSIGNED.match(after):
         return PlaceKind.OVERRIDE, None
     return (PlaceKind.DATA if is_key or _ELEMENT.search(before) else PlaceKind.TEXT), None
@@ -148,8 +157,25 @@ def _value_of(text: str) -> object:
     return text
 
 
+def _is_behind_hash(before: str) -> bool:
+    """Return whether a comment begins before a name, outside of quotes."""
+    head, hash_sign, _ = before.rpartition(" #")
+    return bool(hash_sign) and head.count('"') % 2 == 0 and head.count("'") % 2 == 0
+
+
+def _block_below(text: str, end: int, indent: int) -> object:
+    """Return the value of a key that is written on the lines below it."""
+    lines = []
+    for line in text[end:].split("\n")[1:_MOST_LINES]:
+        depth = len(line) - len(line.lstrip())
+        if line.strip() and depth < indent + (not line.lstrip().startswith("- ")):
+            break
+        lines.append(line)
+    return _value_of("\n".join(lines))
+
+
 def _in_other(path: str, before: str, after: str) -> _Form:
-    if _COMMENT.match(before) and not path.endswith(_FILLED):
+    if (_COMMENT.match(before) or _is_behind_hash(before)) and not path.endswith(_FILLED):
         return None, None
     if FLAG.search(before):
         return PlaceKind.FLAG, None

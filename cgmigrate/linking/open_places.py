@@ -10,6 +10,7 @@ of a file, or at the words of a command line.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ from cgmigrate.linking.text_tools import (
     TextChange,
     name_parts_in,
     name_tests_in,
+    names_from_outside,
     reaches,
     readers_of_exports,
     tools_about,
@@ -34,6 +36,9 @@ from cgmigrate.project.paths import is_test
 from cgmigrate.project.unread_files import is_report
 
 _PAST = (".log", ".orig", ".sarif")
+_LOADERS = ("yaml", "omegaconf", "hydra", "yq")
+_LOADS = re.compile(r"\b(?:yaml|omegaconf|hydra|ruamel)\b|\byq\b", re.IGNORECASE)
+"""What code and scripts that load YAML have."""
 _FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT))
 
 
@@ -44,13 +49,12 @@ class FixOutline:
     path: str
     before: Mapping[str, object]
     names: frozenset[str]
-    lines: Collection[int]
-    """The lines of the file that it accounts for."""
+    accounted: Collection[tuple[str, int]]
+    """The lines of files, by their real paths, that it accounts for: those that change with it, or that a proof
+    followed."""
     old: str
     """The text of the lines that change."""
     new: str
-    accounted: Collection[tuple[str, int]] = ()
-    """The lines of code, by the real paths of their files, that a proof followed."""
     is_proved: bool = False
     """Whether a proof followed the object through the code of the project."""
     classes: frozenset[str] = frozenset()
@@ -84,28 +88,35 @@ class OpenPlaces:
         """Return the first place that can meet an object or a mapping; None if everything is accounted for."""
         own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
-            is_near = place.is_in_program or is_of_project(place.path, own, self.top)
-            if is_near and _meets_settings(place, fix):
+            if (
+                self._is_near(place.path, own)
+                and _meets_settings(place, fix)
+                and (place.kind is not PlaceKind.KEY or self._merges(own))
+            ):
                 return place
-        return next(self._looking_at(fix, own), None)
+        return next((one for one in self._looking_at(fix, own) if self._is_near(one.path, own)), None)
 
     def meeting_command(self, fix: FixOutline, *, is_open: bool) -> OpenPlace | None:
         """Return the first place that can meet the words of a command line.
 
         ``is_open`` says that the line may get more words than it shows: then whatever has the name can be one of them.
         """
+        own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
-            if _meets_words(place, is_open=is_open) and self._reaches(place, fix):
+            if self._is_near(place.path, own) and _meets_words(place, is_open=is_open) and self._reaches(place, fix):
                 return place
-        found = next(self._looking_at_words(fix, is_open=is_open), None)
-        return OpenPlace(*found) if found else None
+        every = self._looking_at_words(fix, is_open=is_open)
+        return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
+
+    def _is_near(self, path: str, own: str) -> bool:
+        """Return whether a file is of the project of another one, or reaches it from outside by its name."""
+        return is_of_project(path, own, self.top) or names_from_outside(self.texts.text(path), own, self.top)
 
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
-        own = os.path.realpath(fix.path)
         for path in self.texts.holding(words_of(self.catalogue)):
             for place in self._in_file(path):
-                if not place.names.isdisjoint(fix.names) and not (path == own and place.line in fix.lines):
+                if not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted:
                     yield place
 
     def _in_file(self, path: str) -> list[OpenPlace]:
@@ -121,6 +132,16 @@ class OpenPlaces:
         if place.kind is PlaceKind.FLAG:
             return not place.names.isdisjoint(self.catalogue.deprecated)
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
+
+    def _merges(self, own: str) -> bool:
+        """Return whether the project of a file has code or scripts that load YAML, and so may merge its mappings."""
+        loaders = (path for path in self.texts.holding(_LOADERS) if not is_part_of_megatron(path))
+        return any(
+            is_of_project(path, own, self.top)
+            and OpenPlace(path, 1, "").may_run
+            and _LOADS.search(self.texts.text(path))
+            for path in loaders
+        )
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
@@ -166,11 +187,8 @@ def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
     if place.kind is PlaceKind.KEYWORD or (place.kind is PlaceKind.FLAG and not place.path.endswith(CODE)):
         return False
     if fix.is_proved:
-        # No attribute has a hyphen. Tests are followed as well: what they compare is part of the proof.
-        is_followed = place.kind is PlaceKind.CODE and (
-            is_test(place.path) or (place.path, place.line) in fix.accounted or "-" in place.text
-        )
-        return place.kind in _FOR_OBJECTS and not is_followed
+        # No attribute has a hyphen.
+        return place.kind in _FOR_OBJECTS and not (place.kind is PlaceKind.CODE and "-" in place.text)
     name = place.text.lower()
     return not (place.kind is PlaceKind.KEY and name in fix.before and _same(place.value, fix.before[name]))
 

@@ -6,6 +6,7 @@ Names of variables are none: to get to an object they need an attribute, a keywo
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from cgmigrate.documents.python.source import dotted
@@ -13,6 +14,12 @@ from cgmigrate.linking.name_appearances import appearances_in
 from cgmigrate.linking.name_places import DOCTEST, FLAG, OpenPlace, PlaceKind
 from cgmigrate.linking.text_tools import searched_in
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.project.paths import is_test
+
+_SPEAKS = frozenset(("print", "warn", "warning", "info", "debug", "error", "exception", "critical", "fail", "skip"))
+"""Functions that show a text to people."""
+_FILLED = re.compile(r"%\(|\{\w|\$\w|^\w+$")
+"""A text that is filled in before, or that is a name alone."""
 
 
 def python_places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[OpenPlace]:
@@ -38,6 +45,7 @@ class _Code:
     def __init__(self, path: str, tree: ast.Module, catalogue: Catalogue) -> None:
         self.path, self.catalogue = path, catalogue
         self._keywords, self._parsed = _keywords_of_megatron(tree), _parsed_arguments(tree)
+        self._tables = _keys_of_dicts(tree) if is_test(path) else frozenset()
         self._shown, self._compared = _shown_texts(tree), _compared_texts(tree)
 
     def identifiers_in(self, node: ast.AST) -> Iterator[OpenPlace]:
@@ -73,6 +81,9 @@ class _Code:
             # A doctest is no code that is followed.
             kind = PlaceKind.TEXT if DOCTEST.match(before) else PlaceKind.CODE
             if kind is PlaceKind.CODE and id(node) in self._shown:
+                continue
+            if id(node) in self._tables and text == one.text:
+                # A row of a test is data of its own.
                 continue
             if FLAG.search(before) and "_" not in one.text and id(node) not in self._compared:
                 kind = PlaceKind.FLAG
@@ -112,7 +123,7 @@ def _parsed_arguments(tree: ast.Module) -> set[str]:
 
 
 def _shown_texts(tree: ast.Module) -> set[int]:
-    """Return the texts for people: docstrings, and messages of errors that are raised."""
+    """Return the texts for people: docstrings, messages of errors that are raised, and what is printed as it is."""
     shown: set[int] = set()
     for node in ast.walk(tree):
         match node:
@@ -120,6 +131,10 @@ def _shown_texts(tree: ast.Module) -> set[int]:
                 shown.add(id(value))
             case ast.Raise(exc=ast.Call(args=args)):
                 shown.update(id(part) for one in args for part in (one, *getattr(one, "values", ())))
+            case ast.Call(func=func, args=args) if dotted(func).rpartition(".")[2] in _SPEAKS:
+                shown.update(
+                    id(one) for one in args if isinstance(one, ast.Constant) and not _FILLED.search(str(one.value))
+                )
             case ast.Assert(msg=ast.expr() as message):
                 shown.update(id(part) for part in (message, *getattr(message, "values", ())))
     return shown
@@ -135,6 +150,10 @@ def _compared_texts(tree: ast.Module) -> set[int]:
             case ast.Subscript(value=value):
                 result.add(id(value))
     return result
+
+
+def _keys_of_dicts(tree: ast.Module) -> frozenset[int]:
+    return frozenset(id(key) for node in ast.walk(tree) if isinstance(node, ast.Dict) for key in node.keys)
 
 
 def _fields_in(body: list[ast.stmt]) -> Iterator[ast.Name]:

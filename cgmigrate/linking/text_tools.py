@@ -180,7 +180,9 @@ def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
     if not path.endswith(_SHELL) or change.name not in line:
         return False
     part = next((one for one in _COMMANDS.split(line) if change.name in one), line)
-    return _PASSES_ON.match(part) is None
+    # A tool with a pattern is tried.
+    has_pattern = _TOOLS.search(part) is not None and " -f" not in part
+    return not has_pattern and _PASSES_ON.match(part) is None
 
 
 def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:
@@ -231,6 +233,15 @@ def reaches(text: str, path: str) -> bool:
         return True
     last = re.escape(os.path.basename(folder))
     return bool(last) and re.search(_ALL_OF.format(folder=last), text) is not None
+
+
+def names_from_outside(text: str, path: str, top: str) -> bool:
+    """Return whether a text of another project has the name of a file, or a pattern of paths that it matches."""
+    if os.path.basename(path) in text:
+        return True
+    own = os.path.relpath(path, top)
+    every = (one.lstrip("./") for one in _GLOB.findall(text))
+    return any(fnmatch(own, one) for one in every if re.search(r"\w/", one))
 
 
 def _patterns_in(line: str) -> Iterator[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
@@ -13,13 +12,14 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.syntax import SHEBANG_BYTES, Syntax, document_of, syntax_of_file
 from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_contexts import FileContexts
+from cgmigrate.lint.open_fixes import with_open_places
 from cgmigrate.lint.pages import documents_the_past, kept_page
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
 from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
-from cgmigrate.megatron.settings import SCOPE, Settings
+from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.options import RunOptions
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document, Problem
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.merged_files import MergedEntry, MergedSites
-    from cgmigrate.lint.diagnostics import SiteCase
     from cgmigrate.lint.python_objects import ProvedSites
     from cgmigrate.lint.suppressions import SuppressionComments
 
@@ -129,7 +128,8 @@ class Planner:
     ) -> Planned:
         limits = [self._limits(file) for file in files]
         examined = [self._with_own_options(file, one) for file, one in zip(files, examined, strict=True)]
-        examined = [self._with_open_places(file, one) for file, one in zip(files, examined, strict=True)]
+        if not self.options.stdin:
+            examined = with_open_places(examined, self.related)
         return Planned(files, make_plan(examined, limits, self.one_by_one, merge, interface))
 
     def _with_own_options(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
@@ -144,49 +144,6 @@ class Planner:
         names = (*file.document.catalogue.new_names, SCOPE)
         reads = {one.index: places for one in flags if (places := options.reads_of(one, names))}
         return replace(examined, relations=replace(examined.relations, own_options=reasons, option_reads=reads))
-
-    def _with_open_places(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
-        """Return a file with the places that may use what its safe fixes change, and that nothing accounts for."""
-        reasons = {}
-        for index, case in examined.cases.items():
-            if case.final is None or case.blocked or not any(match.fix for _, match in case.matches):
-                continue
-            if case.risks and not case.may_be_proved:
-                continue
-            if reason := self._open_place(file, case, examined.relations):
-                reasons[index] = reason
-        if not reasons:
-            return examined
-        return replace(examined, relations=replace(examined.relations, open_places=reasons))
-
-    def _open_place(self, file: OpenedFile, case: SiteCase, relations: Relations) -> str:
-        """Return which place of the project may use what a fix changes, empty if all of them are accounted for."""
-        final = case.final or {}
-        changed = {name for name in (*case.before, *final) if case.before.get(name) != final.get(name)}
-        places = self.related.open_places(file.path) if changed and not self.options.stdin else None
-        if places is None:
-            return ""
-        from cgmigrate.linking.open_places import FixOutline
-
-        index, document = case.site.index, file.document
-        if index in relations.proved:
-            # What is done with the names that stay is part of the proof.
-            changed &= document.catalogue.deprecated
-        old, new = _lines_changed(document, index, final)
-        fix = FixOutline(
-            file.path,
-            case.before,
-            frozenset(changed),
-            frozenset(_lines_accounted(document, index)),
-            old,
-            new,
-            relations.accounted if index in relations.proved else (),
-            is_proved=index in relations.proved,
-            classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
-        )
-        is_command = case.site.flags
-        place = places.meeting_command(fix, is_open=bool(case.site.meets)) if is_command else places.meeting(fix)
-        return f"{place} has `{place.text}`, which may be about it, and does not change with it" if place else ""
 
     def _limits(self, file: OpenedFile) -> Limits:
         return Limits(
@@ -571,46 +528,3 @@ def _unowned(file: OpenedFile) -> PythonDocument | None:
 
     document = file.document
     return document if isinstance(document, PythonDocument) and document.is_of_unknown_owner else None
-
-
-_IMPORTED = re.compile(r"^[ \t]*from megatron[.\w]* import (\([^)]*\)|[^\n#]+)", re.MULTILINE)
-
-
-def _classes_in(text: str) -> frozenset[str]:
-    """Return the classes that code imports from Megatron, and the class with the settings."""
-    names = (name for match in _IMPORTED.finditer(text) for name in re.findall(r"\w+", match[1]))
-    return frozenset((str(Reader.CONFIG.value), *(name for name in names if name[:1].isupper())))
-
-
-def _lines_accounted(document: Document, index: int) -> Iterator[int]:
-    """Yield the lines of a file with settings that a fix accounts for.
-
-    In code these are those of all its sites, which were examined together; of mappings those that are merged.
-    """
-    site = document.sites[index]
-    for other in document.sites:
-        is_merged = other.index in site.inherits or site.index in other.inherits or other.index == index
-        if site.origin is None and not site.flags and not is_merged:
-            continue
-        for use in other.written:
-            first = document.text.count("\n", 0, use.span.start) + 1
-            yield from range(first, first + document.text.count("\n", use.span.start, use.span.end) + 1)
-
-
-def _lines_changed(document: Document, index: int, final: Settings) -> tuple[str, str]:
-    """Return the lines of a file that a fix changes, as they are and as they will be; empty if it changes none."""
-    from cgmigrate.documents.sites import CannotEditError
-    from cgmigrate.text.edits import OverlapError, apply
-
-    try:
-        text, edited = document.text, apply(document.text, document.edits({index: final}))
-    except (CannotEditError, OverlapError):
-        return "", ""
-    old, new = text.split("\n"), edited.split("\n")
-    start = next(
-        (at for at, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), min(len(old), len(new))
-    )
-    shared = 0
-    while shared < min(len(old), len(new)) - start and old[-1 - shared] == new[-1 - shared]:
-        shared += 1
-    return "\n".join(old[start : len(old) - shared]), "\n".join(new[start : len(new) - shared])
