@@ -109,8 +109,11 @@ class OpenPlaces:
         return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
 
     def _is_near(self, path: str, own: str) -> bool:
-        """Return whether a file is of the project of another one, or reaches it from outside by its name."""
-        return is_of_project(path, own, self.top) or names_from_outside(self.texts.text(path), own, self.top)
+        """Return whether a file is of the project of another one, or a program outside of it that has its name."""
+        if is_of_project(path, own, self.top):
+            return True
+        may_run = OpenPlace(path, 1, "").may_run and not is_test(path)
+        return may_run and names_from_outside(self.texts.text(path), own, self.top)
 
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
