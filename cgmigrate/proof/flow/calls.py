@@ -195,7 +195,12 @@ def arguments_of(run: Run, function: Function, positional: list[object], named: 
 def construct(run: Run, of: Class, positional: list[object], named: dict[str, object]) -> object:
     """Return a new object of a class of the checkout."""
     run.touched[of.module.path] = of.module
-    bases = [one for one in bases_of(run, of) if isinstance(one, Class)]
+    every = list(bases_of(run, of))
+    bases = [one for one in every if isinstance(one, Class)]
+    if any(isinstance(one, External) and one.name.startswith("enum.") for one in every):
+        # It may lack the value; where it has it, another value is another member.
+        run.event("looks up", of, positional)
+        return Unknown(f"{of.node.name}({shown(positional)})")
     made = run.make(run.number(of.node.name), is_bare=is_record(run, of))
     made.of = of
     _set_class_settings(run, made, bases)
