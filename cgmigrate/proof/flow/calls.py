@@ -17,6 +17,7 @@ from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size, has_width, is_large
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_record, members_of
+from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
 from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, RaisedError, Run, state_of
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
@@ -81,7 +82,7 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     own = Evaluator(run, module, scope)
     if isinstance(node, ast.Lambda):
         return own.value(node.body)
-    if is_whole:
+    if is_whole or (run.is_test and is_test(module.path) and replaces(node, run.side.slice.defined)):
         kept = run.side.slice.whole(node)
     elif function.scope is not None and function.scope.names:
         kept = run.side.slice.inner(node, module)
@@ -241,6 +242,8 @@ def _member_named(bases: list[Class], name: str) -> Function | None:
 
 def _external(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
     last = name.rpartition(".")[2]
+    if name in PATCHES and (found := replacement(run, positional, named)) is not None:
+        return found
     if last in _EXTERNAL and positional:
         return _EXTERNAL[last](run, positional, named)
     if last in _PASSING or last in _SHOWING:
@@ -292,6 +295,9 @@ def _fill(value: object) -> None:
 
 
 def _object(run: Run, function: Object, positional: list[object], named: dict[str, object]) -> object:
+    if function.key == "monkeypatch.setattr" and (found := replacement(run, positional, named)) is not None:
+        found.enter(run)
+        return None
     if isinstance(function.of, Class):
         method = attributes.read(run, function, "__call__", Builtin("none"))
         if isinstance(method, Bound):

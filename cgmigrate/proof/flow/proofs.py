@@ -21,6 +21,7 @@ from cgmigrate.proof.flow.entries import TOP, Entry, Outcome, Result, entries_of
 from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
+from cgmigrate.proof.flow.replacements import replaces
 from cgmigrate.proof.flow.run import Line, Side
 from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.slices import Slice
@@ -131,6 +132,8 @@ class Proofs:
         product = [(entry, side) for module in code if self._is_followed(module) for entry in entries_of(module, side)]
         self._closed = {entry for entry, _ in product if self._is_closed(entry, followed)}
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
+        replacing = self._replacing(own)
+        of_tests += [one for one in replacing if one not in of_tests]
         theirs = Slice(own)
         theirs.add(of_tests)
         other = Side(self.modules, world, theirs, self._at)
@@ -138,7 +141,8 @@ class Proofs:
             (entry, other)
             for module in of_tests
             for entry in entries_of(module, other)
-            if entry.label.startswith("test") and (module.path in self._at or names_deprecated(module))
+            if entry.label.startswith("test")
+            and (module.path in self._at or names_deprecated(module) or module in replacing)
         ]
         return product, tests
 
@@ -164,6 +168,12 @@ class Proofs:
         others = [path for path in self.files_with(WORDS) if path not in known and not is_test(path)]
         modules = [one for path in others if not is_part_of_megatron(path) and (one := self.modules.read(path))]
         return [one for one in modules if dynamic_lines(one)]
+
+    def _replacing(self, own: Slice) -> list[Module]:
+        """Return the modules of tests that replace functions with settings by their own."""
+        paths = [path for path in self.files_with(own.defined) if is_test(path)] if own.defined else []
+        read = [one for path in paths if (one := self.modules.read(path)) is not None]
+        return [one for one in read if replaces(one.tree, own.defined)]
 
     def _callers(self, own: Slice, code: Sequence[Module]) -> list[Module]:
         """Return other modules that call private functions with settings: these get what the modules give them."""
