@@ -44,6 +44,14 @@ _COMPUTED = frozenset(
     ("bool", "len", "int", "str", "float", "max", "min", "any", "all", "sorted", "abs", "sum", "repr", "range")
 )
 _PASSING = ("wraps", "lru_cache", "cache", "contextmanager", "fixture", "total_ordering", "deprecated", "overload")
+_ASSERTIONS: dict[str, ast.cmpop] = {
+    "assertEqual": ast.Eq(),
+    "assertListEqual": ast.Eq(),
+    "assertNotEqual": ast.NotEq(),
+    "assertIn": ast.In(),
+    "assertNotIn": ast.NotIn(),
+    "assertIs": ast.Is(),
+}
 _SHOWING = ("debug", "info", "warning", "warn", "error", "exception", "log", "print")
 
 
@@ -74,6 +82,7 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     is_whole = function.scope is None and any(map(_names_setting, given))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         is_whole = (all(map(is_plain, given)) and bool(given)) or any(map(_needs_whole, given))
+        is_whole = is_whole or (run.is_test and not KEPT_STATE.isdisjoint(named))
         if not is_whole:
             return _not_followed(run, function, positional, named)
     scope = Scope(arguments_of(run, function, positional, named), function.scope)
@@ -278,6 +287,8 @@ def _unknown(
 
     Code of the project may return an object that other code of it has made.
     """
+    if run.is_test and _names_setting(positional, _OLD_NAMES) and not is_plain(positional):
+        raise NotFollowedError("it gives a text with a name, and what is not known, to code that is not followed")
     if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
@@ -302,7 +313,16 @@ def _object(run: Run, function: Object, positional: list[object], named: dict[st
         method = attributes.read(run, function, "__call__", Builtin("none"))
         if isinstance(method, Bound):
             return call(run, method, positional, named)
+    _assert(run, function.key.rpartition(".")[2], positional)
     return _unknown(run, function.key, positional, named, is_external=True)
+
+
+def _assert(run: Run, name: str, positional: list[object]) -> None:
+    """Compare what a test gives to an assertion of `unittest`. Raises RaisedError if the test fails."""
+    if run.is_test and run.has_read and name in _ASSERTIONS and len(positional) > 1:
+        own = Evaluator(run, next(iter(run.touched.values())), Scope())
+        if own.compared(positional[0], _ASSERTIONS[name], positional[1]) is False:
+            raise RaisedError("AssertionError")
 
 
 def _copied(run: Run, positional: list[object], named: dict[str, object]) -> object:
