@@ -17,6 +17,7 @@ from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size, has_width, is_large
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_record, members_of
+from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
 from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, RaisedError, Run, state_of
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
@@ -43,6 +44,14 @@ _COMPUTED = frozenset(
     ("bool", "len", "int", "str", "float", "max", "min", "any", "all", "sorted", "abs", "sum", "repr", "range")
 )
 _PASSING = ("wraps", "lru_cache", "cache", "contextmanager", "fixture", "total_ordering", "deprecated", "overload")
+_ASSERTIONS: dict[str, ast.cmpop] = {
+    "assertEqual": ast.Eq(),
+    "assertListEqual": ast.Eq(),
+    "assertNotEqual": ast.NotEq(),
+    "assertIn": ast.In(),
+    "assertNotIn": ast.NotIn(),
+    "assertIs": ast.Is(),
+}
 _SHOWING = ("debug", "info", "warning", "warn", "error", "exception", "log", "print")
 
 
@@ -73,6 +82,7 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     is_whole = function.scope is None and any(map(_names_setting, given))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         is_whole = (all(map(is_plain, given)) and bool(given)) or any(map(_needs_whole, given))
+        is_whole = is_whole or (run.is_test and not KEPT_STATE.isdisjoint(named))
         if not is_whole:
             return _not_followed(run, function, positional, named)
     scope = Scope(arguments_of(run, function, positional, named), function.scope)
@@ -81,7 +91,7 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     own = Evaluator(run, module, scope)
     if isinstance(node, ast.Lambda):
         return own.value(node.body)
-    if is_whole:
+    if is_whole or (run.is_test and is_test(module.path) and replaces(node, run.side.slice.defined)):
         kept = run.side.slice.whole(node)
     elif function.scope is not None and function.scope.names:
         kept = run.side.slice.inner(node, module)
@@ -195,7 +205,12 @@ def arguments_of(run: Run, function: Function, positional: list[object], named: 
 def construct(run: Run, of: Class, positional: list[object], named: dict[str, object]) -> object:
     """Return a new object of a class of the checkout."""
     run.touched[of.module.path] = of.module
-    bases = [one for one in bases_of(run, of) if isinstance(one, Class)]
+    every = list(bases_of(run, of))
+    bases = [one for one in every if isinstance(one, Class)]
+    if any(isinstance(one, External) and one.name.startswith("enum.") for one in every):
+        # It may lack the value; where it has it, another value is another member.
+        run.event("looks up", of, positional)
+        return Unknown(f"{of.node.name}({shown(positional)})")
     made = run.make(run.number(of.node.name), is_bare=is_record(run, of))
     made.of = of
     _set_class_settings(run, made, bases)
@@ -236,6 +251,8 @@ def _member_named(bases: list[Class], name: str) -> Function | None:
 
 def _external(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
     last = name.rpartition(".")[2]
+    if name in PATCHES and (found := replacement(run, positional, named)) is not None:
+        return found
     if last in _EXTERNAL and positional:
         return _EXTERNAL[last](run, positional, named)
     if last in _PASSING or last in _SHOWING:
@@ -270,6 +287,8 @@ def _unknown(
 
     Code of the project may return an object that other code of it has made.
     """
+    if run.is_test and _names_setting(positional, _OLD_NAMES) and not is_plain(positional):
+        raise NotFollowedError("it gives a text with a name, and what is not known, to code that is not followed")
     if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
@@ -287,11 +306,23 @@ def _fill(value: object) -> None:
 
 
 def _object(run: Run, function: Object, positional: list[object], named: dict[str, object]) -> object:
+    if function.key == "monkeypatch.setattr" and (found := replacement(run, positional, named)) is not None:
+        found.enter(run)
+        return None
     if isinstance(function.of, Class):
         method = attributes.read(run, function, "__call__", Builtin("none"))
         if isinstance(method, Bound):
             return call(run, method, positional, named)
+    _assert(run, function.key.rpartition(".")[2], positional)
     return _unknown(run, function.key, positional, named, is_external=True)
+
+
+def _assert(run: Run, name: str, positional: list[object]) -> None:
+    """Compare what a test gives to an assertion of `unittest`. Raises RaisedError if the test fails."""
+    if run.is_test and run.has_read and name in _ASSERTIONS and len(positional) > 1:
+        own = Evaluator(run, next(iter(run.touched.values())), Scope())
+        if own.compared(positional[0], _ASSERTIONS[name], positional[1]) is False:
+            raise RaisedError("AssertionError")
 
 
 def _copied(run: Run, positional: list[object], named: dict[str, object]) -> object:

@@ -256,9 +256,15 @@ class Evaluator:
         return self._of_unknown(owner, key)
 
     def _of_unknown(self, owner: object, key: object) -> object:
+        self._look_up(owner, key)
         if isinstance(owner, Object):
             return attributes.read(self.run, owner, f"[{shown(key)}]")
         return owner if isinstance(owner, (External, *NAMED)) else Unknown(f"{shown(owner)}[{shown(key)}]")
+
+    def _look_up(self, owner: object, key: object) -> None:
+        """Note a key in a table that is not known: the table may lack it."""
+        if self.run.is_reading and isinstance(key, str):
+            self.run.event("looks up", owner, key)
 
     def _item(self, owner: list[object] | tuple[object, ...] | dict[object, object] | str, key: object) -> object:
         try:
@@ -266,6 +272,7 @@ class Evaluator:
         except (KeyError, IndexError, TypeError) as error:
             if not isinstance(owner, dict) or MORE not in owner:
                 raise RaisedError(type(error).__name__) from None
+        self._look_up(owner, key)
         owner[key] = Object(f"{shown(owner)}[{shown(key)}]", is_given=True, is_part=True)
         return owner[key]
 

@@ -21,6 +21,7 @@ from cgmigrate.proof.flow.entries import TOP, Entry, Outcome, Result, entries_of
 from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
+from cgmigrate.proof.flow.replacements import replaces
 from cgmigrate.proof.flow.run import Line, Side
 from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.slices import Slice
@@ -68,6 +69,8 @@ class Proofs:
     _at: dict[str, dict[int, frozenset[Name]]] = field(default_factory=dict)
     """The changes at the lines of files."""
     _by_name: dict[Name, Change] = field(default_factory=dict)
+    _pool: Pool = field(default_factory=Pool)
+    """The states that the code of the project leaves, which objects may have that tests get."""
     _closed: set[Entry] = field(default_factory=set)
     """The functions that are only evaluated where others call them."""
 
@@ -131,6 +134,8 @@ class Proofs:
         product = [(entry, side) for module in code if self._is_followed(module) for entry in entries_of(module, side)]
         self._closed = {entry for entry, _ in product if self._is_closed(entry, followed)}
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
+        replacing = self._replacing(own)
+        of_tests += [one for one in replacing if one not in of_tests]
         theirs = Slice(own)
         theirs.add(of_tests)
         other = Side(self.modules, world, theirs, self._at)
@@ -138,7 +143,8 @@ class Proofs:
             (entry, other)
             for module in of_tests
             for entry in entries_of(module, other)
-            if entry.label.startswith("test") and (module.path in self._at or names_deprecated(module))
+            if entry.label.startswith("test")
+            and (module.path in self._at or names_deprecated(module) or module in replacing)
         ]
         return product, tests
 
@@ -164,6 +170,12 @@ class Proofs:
         others = [path for path in self.files_with(WORDS) if path not in known and not is_test(path)]
         modules = [one for path in others if not is_part_of_megatron(path) and (one := self.modules.read(path))]
         return [one for one in modules if dynamic_lines(one)]
+
+    def _replacing(self, own: Slice) -> list[Module]:
+        """Return the modules of tests that replace functions with settings by their own."""
+        paths = [path for path in self.files_with(own.defined) if is_test(path)] if own.defined else []
+        read = [one for path in paths if (one := self.modules.read(path)) is not None]
+        return [one for one in read if replaces(one.tree, own.defined)]
 
     def _callers(self, own: Slice, code: Sequence[Module]) -> list[Module]:
         """Return other modules that call private functions with settings: these get what the modules give them."""
@@ -206,19 +218,21 @@ class Proofs:
                 open_ones.append((entry, old))
             else:
                 self._note(entry, None, result, current, made)
+        if of_tests:
+            current.pool = self._pool
         number = 0
         while number < len(current.pool.pairs):
             if number >= _MOST_STATES:
                 current.errors |= dict.fromkeys(made, "the settings of the project have too many values")
                 break
-            for entry, old in list(open_ones):
+            is_past = not current.pool.sources[number] <= made.keys()
+            for entry, old in [] if of_tests and is_past else list(open_ones):
                 result = self._result(entry, old, current.new, current.pool.pairs[number])
                 self._note(entry, number, result, current, made)
                 if result.error:
                     open_ones.remove((entry, old))
             number += 1
-            if of_tests and not number:
-                break
+        self._pool = current.pool
         return current
 
     def _result(self, entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
@@ -231,7 +245,7 @@ class Proofs:
 
     def _note(self, entry: Entry, number: int | None, result: Result, current: _Round, made: _Forms) -> None:
         error = result.error
-        if is_test(entry.path) and not (error or result.needs_state or result.passes):
+        if is_test(entry.path) and not (error or number or result.needs_state or result.passes):
             error = f"it is not known whether `{entry.label}` passes ({entry.path})"
         if error:
             current.errors |= dict.fromkeys(result.uses & made.keys(), error)

@@ -74,6 +74,8 @@ class Slice:
         """Those of them that set settings, themselves or by others."""
         self.paths: set[str] = set(base.paths) if base else set()
         """The attributes that lead to objects with settings."""
+        self.defined: set[str] = set(base.defined) if base else set()
+        """All functions at the top of the modules."""
         self.version = 0
         self._modules: dict[Module, None] = {}
         self._indices: dict[Module, _Index] = base._indices if base else {}
@@ -85,6 +87,9 @@ class Slice:
         """Add modules, and the words that follow from them."""
         new = [one for one in modules if one not in self._modules]
         self._modules |= dict.fromkeys(new)
+        self.defined.update(
+            name for one in new for name, bound in one.bindings.items() if isinstance(bound, ast.FunctionDef)
+        )
         before = -1
         while new and before != (before := self._count()):
             # The lines of modules are found once for each pass.
@@ -360,7 +365,9 @@ class _Keeping:
 
 def _gives(statement: ast.stmt) -> bool:
     """Return whether a statement gives something to the code that calls its function: a value, or a refusal."""
-    return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Return) and statement.value is not None)
+    return isinstance(statement, (ast.Assert, ast.Raise)) or (
+        isinstance(statement, ast.Return) and statement.value is not None
+    )
 
 
 def _names_setting(arguments: list[ast.expr]) -> bool:

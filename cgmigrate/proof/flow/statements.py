@@ -11,6 +11,7 @@ from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import class_of, imported
+from cgmigrate.proof.flow.replacements import Replacement
 from cgmigrate.proof.flow.run import RaisedError
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.values import Bound, Builtin, Class, External, Function, Object, Unknown, shown
@@ -242,6 +243,8 @@ def _with(own: Evaluator, node: ast.With | ast.AsyncWith, kept: Kept) -> None:
         if isinstance(item.context_expr, ast.Call):
             expected = expected or _expected(own, item.context_expr)
         managers.append(value)
+        if isinstance(value, Replacement):
+            value.enter(own.run)
         if item.optional_vars is not None:
             own.bind(item.optional_vars, entered(own, value))
     try:
@@ -250,10 +253,16 @@ def _with(own: Evaluator, node: ast.With | ast.AsyncWith, kept: Kept) -> None:
         if not expected or not _catches(error.name, expected):
             raise
         own.run.event("raises", error.name)
+    finally:
+        for one in reversed(managers):
+            if isinstance(one, Replacement):
+                one.leave(own.run)
 
 
 def entered(own: Evaluator, value: object) -> object:
     """Return what a context manager gives: what a function yields, or what a method returns."""
+    if isinstance(value, Replacement):
+        return value.value
     if isinstance(value, Object) and isinstance(value.of, Class):
         return own.run.call(attributes.read(own.run, value, "__enter__", Builtin("none")), [], {})
     if isinstance(value, list) and value:
