@@ -55,8 +55,8 @@ class _Code:
             case ast.Attribute(value=of, attr=name, ctx=context):
                 # Validation writes the new names from the old ones: a read sees what it saw.
                 is_same = name in self.catalogue.new_names and isinstance(context, ast.Load)
-                # A stand-in of a test may have the setting as an attribute of its own.
-                is_own = self._is_test and dotted(of) == "self" and isinstance(context, ast.Store)
+                # What a test sets is on an object of its own, or on one that is followed.
+                is_own = self._is_test and isinstance(context, ast.Store)
                 if not is_same and dotted(of) not in self._parsed:
                     yield from self._named(node.lineno, name, PlaceKind.PARAMETER if is_own else PlaceKind.CODE)
             case ast.arg(arg=name):
