@@ -11,7 +11,8 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 _DEFINES = r"^[ \t]*class (?:{names})\b(?!\([^)]*(?:{names}))"
 _REPLACES = (
     r"^[ \t]*(?:\w+\.)*(?:{names})(?:\.__\w+)?\s*=(?!=)|\b(?:{names})\.__\w+__\s*(?:=(?!=)|$)"
-    r"|(?<!def )\b(?:setattr|getattr|vars|patch(?:\.\w+)*)\([^\n]*(?:{names})\b"
+    r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:[\"'](?:\w+\.)*(?:{names})[\"']|(?:\w+\.)*(?:{names})\b)"
+    r"|\b(?:setattr|patch\.object|getattr|vars)\([^\n]*[\"'](?:{names})[\"']"
 )
 _STUBS = re.compile(r"\bsys\.modules(?:\[|\.update|\.setdefault)|\bmeta_path\b|\bMetaPathFinder\b|\bModuleType\(")
 _METHOD = re.compile(r"\b(\w+)\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)")
@@ -19,10 +20,11 @@ _WORDS = ("sys.modules", "meta_path", "MetaPathFinder", "ModuleType", "attr__ ="
 _CODE = (".py", ".pyi", ".ipynb")
 
 
-def class_changes_in(texts: ProjectTexts, classes: Collection[str]) -> Iterator[tuple[str, int, str]]:
+def class_changes_in(texts: ProjectTexts, classes: Collection[str], *, is_own: bool) -> Iterator[tuple[str, int, str]]:
     """Yield the places, with the code, that define, replace or patch one of some classes, or stand in for Megatron.
 
-    A subclass of megatron-core's own is none: its object is one of the class.
+    A subclass of megatron-core's own is none: its object is one of the class. ``is_own`` says that the project may be
+    where the classes come from, and that a proof follows its definitions.
     """
     names = "|".join(sorted(classes))
     patterns = [re.compile(one.format(names=names), re.MULTILINE) for one in (_DEFINES, _REPLACES)]
@@ -30,8 +32,8 @@ def class_changes_in(texts: ProjectTexts, classes: Collection[str]) -> Iterator[
         if not path.endswith(_CODE) or is_part_of_megatron(path):
             continue
         text = texts.text(path)
-        found = [*(one.search(text) for one in patterns), _patched_method(text)]
-        found += [_STUBS.search(text)] if "megatron" in text else []
+        found = [*(one.search(text) for one in (patterns[is_own:])), _patched_method(text)]
+        found += [_STUBS.search(text)] if "megatron" in text and not is_own else []
         for match in found:
             if match is not None:
                 yield path, text.count("\n", 0, match.start()) + 1, match.group().strip()

@@ -78,7 +78,7 @@ class OpenPlaces:
     _filters: dict[frozenset[str], list[tuple[OpenPlace, bool]]] = field(default_factory=dict)
     """Names → the code that looks at all entries."""
 
-    _changes: dict[frozenset[str], list[OpenPlace]] = field(default_factory=dict)
+    _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
     """Classes → the code that replaces one of them."""
 
     def __post_init__(self) -> None:
@@ -149,7 +149,7 @@ class OpenPlaces:
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
         if fix.classes:
-            changes = self._class_changes_of(fix.classes)
+            changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
         yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
         if not fix.is_proved:
@@ -166,10 +166,11 @@ class OpenPlaces:
             yield from uses_of_output(own, self.texts)
         yield from tools_about(fix.text_change, self.texts)
 
-    def _class_changes_of(self, classes: frozenset[str]) -> list[OpenPlace]:
-        if classes not in self._changes:
-            self._changes[classes] = [OpenPlace(*one) for one in class_changes_in(self.texts, classes)]
-        return self._changes[classes]
+    def _class_changes_of(self, classes: frozenset[str], *, is_own: bool) -> list[OpenPlace]:
+        if (classes, is_own) not in self._changes:
+            found = class_changes_in(self.texts, classes, is_own=is_own)
+            self._changes[classes, is_own] = [OpenPlace(*one) for one in found]
+        return self._changes[classes, is_own]
 
     def _filters_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:
         """Return the code that tells names or values from others, and whether it is about attributes of an object."""

@@ -45,7 +45,8 @@ class _Code:
     def __init__(self, path: str, tree: ast.Module, catalogue: Catalogue) -> None:
         self.path, self.catalogue = path, catalogue
         self._keywords, self._parsed = _keywords_of_megatron(tree), _parsed_arguments(tree)
-        self._tables = _keys_of_dicts(tree) if is_test(path) else frozenset()
+        self._is_test = is_test(path)
+        self._tables = _keys_of_dicts(tree) if self._is_test else frozenset()
         self._shown, self._compared = _shown_texts(tree), _compared_texts(tree)
 
     def identifiers_in(self, node: ast.AST) -> Iterator[OpenPlace]:
@@ -54,8 +55,10 @@ class _Code:
             case ast.Attribute(value=of, attr=name, ctx=context):
                 # Validation writes the new names from the old ones: a read sees what it saw.
                 is_same = name in self.catalogue.new_names and isinstance(context, ast.Load)
+                # What a test sets is on an object of its own, or on one that is followed.
+                is_own = self._is_test and isinstance(context, ast.Store)
                 if not is_same and dotted(of) not in self._parsed:
-                    yield from self._named(node.lineno, name)
+                    yield from self._named(node.lineno, name, PlaceKind.PARAMETER if is_own else PlaceKind.CODE)
             case ast.arg(arg=name):
                 yield from self._named(node.lineno, name, PlaceKind.PARAMETER)
             case ast.keyword(arg=str(name)):

@@ -45,6 +45,7 @@ _PASSES_ON = re.compile(
     r"|echo|printf|ls|export|local|declare|readonly|cd|touch|git|docker|for|:|\w+\+?=|-|[\"'\w./${}-]*\s*\\?$|[\"'$#\w./{}-]+\.sh\b)"
 )
 """Commands that give a file to a program, copy it, or only have its name."""
+_COPIES = re.compile(r"\b(?:cp|mv|ln|rsync|scp)\s")
 _READS_TEXT = re.compile(
     r"read_text|read_bytes|readline|\.read\(\)|splitlines|getsource|hashlib|\bopen\(|fileinput|\bast\.parse\("
 )
@@ -182,7 +183,7 @@ def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
     part = next((one for one in _COMMANDS.split(line) if change.name in one), line)
     # A tool with a pattern is tried.
     has_pattern = _TOOLS.search(part) is not None and " -f" not in part
-    return not has_pattern and _PASSES_ON.match(part) is None
+    return not has_pattern and _PASSES_ON.match(part) is None and _COPIES.search(part) is None
 
 
 def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:

@@ -112,7 +112,7 @@ def _lines_in(examined: ExaminedFile, spans: Sequence[Span]) -> Iterator[_Line]:
 def _classes_in(text: str) -> frozenset[str]:
     """Return the classes that code imports from Megatron, and the class with the settings."""
     names = (name for match in _IMPORTED.finditer(text) for name in re.findall(r"\w+", match[1]))
-    return frozenset((Reader.CONFIG.value, *(name for name in names if name[:1].isupper())))
+    return frozenset((Reader.CONFIG.value, *(name for name in names if name[:1].isupper() and not name.isupper())))
 
 
 def _lines_changed(document: Document, index: int, final: Settings) -> tuple[str, str]:

@@ -365,7 +365,9 @@ class _Keeping:
 
 def _gives(statement: ast.stmt) -> bool:
     """Return whether a statement gives something to the code that calls its function: a value, or a refusal."""
-    return isinstance(statement, ast.Assert) or (isinstance(statement, ast.Return) and statement.value is not None)
+    return isinstance(statement, (ast.Assert, ast.Raise)) or (
+        isinstance(statement, ast.Return) and statement.value is not None
+    )
 
 
 def _names_setting(arguments: list[ast.expr]) -> bool:
