@@ -94,7 +94,8 @@ class OpenPlaces:
                 and (place.kind is not PlaceKind.KEY or self._merges(own))
             ):
                 return place
-        return next((one for one in self._looking_at(fix, own) if self._is_near(one.path, own)), None)
+        others = (one for one in self._looking_at(fix, own) if (one.path, one.line) not in fix.accounted)
+        return next((one for one in others if self._is_near(one.path, own)), None)
 
     def meeting_command(self, fix: FixOutline, *, is_open: bool) -> OpenPlace | None:
         """Return the first place that can meet the words of a command line.
