@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from cgmigrate.documents.python.source import dotted
 
@@ -74,19 +75,31 @@ def filters_in(text: str, names: Collection[str] = ()) -> Iterator[EntryFilter]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    iterated = set(_iterated_in(tree))
     for node in ast.walk(tree):
         for loop in _loops_of(node):
             if _looks(loop, own, names):
                 bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
                 yield _filter(loop.iterated, any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes())))
-        if isinstance(node, ast.expr) and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
-            yield EntryFilter(node.lineno, ast.unparse(node)[:60], of_object=True, by_truth=False)
+        if node not in iterated and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
+            view = cast(ast.expr, node)
+            yield EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
         if (made := _name_made_in(node)) is not None:
             yield EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
         if isinstance(node, ast.Call) and dotted(node.func) in _GIVEN and node.args and _is_view(node.args[-1], own):
             given = (*node.args, *(one.value for one in node.keywords))
             if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in given):
                 yield _filter(node.args[-1], True)
+
+
+def _iterated_in(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what loops go through, which is judged by what they do, and views that are only written to."""
+    for node in ast.walk(tree):
+        for loop in _loops_of(node):
+            yield from ast.walk(loop.iterated)
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update", value=view))):
+                yield view
 
 
 def _filter(iterated: ast.expr, by_truth: bool) -> EntryFilter:

@@ -52,7 +52,7 @@ class PlaceKind(Enum):
     KEYWORD = auto()
     """A keyword of a call that makes an object of a class of Megatron."""
     KEY = auto()
-    """A key of a mapping in YAML."""
+    """A key of a mapping in YAML or JSON."""
     DATA = auto()
     """An entry of another format, or an element of a list."""
     OVERRIDE = auto()
@@ -123,7 +123,9 @@ def _kind_of(path: str, text: str, one: NameAppearance, in_form: Callable[[str, 
     return (PlaceKind.OVERRIDE, None) if kind is PlaceKind.FLAG and "_" in one.text else (kind, value)
 
 
-def _in_data(_path: str, _before: str, _after: str) -> _Form:
+def _in_data(path: str, _before: str, after: str) -> _Form:
+    if path.endswith(".json") and (match := _VALUE.match(after)) and match[1].strip():
+        return PlaceKind.KEY, match[1].strip()
     return PlaceKind.DATA, None
 
 
@@ -149,7 +151,9 @@ def _in_yaml(_path: str, before: str, after: str) -> _Form:
 
 def _value_of(text: str) -> object:
     """Return the value of a key on its line; the text itself where it is none alone."""
-    for one in (text, text.rstrip(" ,}")):
+    whole = text.rstrip(", ")
+    # The bracket may be that of a mapping around it.
+    for one in (whole, whole.rstrip("}")) if "{" in whole else (whole.rstrip(" ,}"),):
         try:
             return yaml.safe_load(one)
         except (yaml.YAMLError, ValueError):

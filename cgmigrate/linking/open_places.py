@@ -91,7 +91,7 @@ class OpenPlaces:
             if (
                 self._is_near(place.path, own)
                 and _meets_settings(place, fix)
-                and (place.kind is not PlaceKind.KEY or self._merges(own))
+                and (not _is_only_merged(place) or self._merges(own))
             ):
                 return place
         others = (one for one in self._looking_at(fix, own) if (one.path, one.line) not in fix.accounted)
@@ -196,6 +196,11 @@ def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
         return place.kind in _FOR_OBJECTS and not (place.kind is PlaceKind.CODE and "-" in place.text)
     name = place.text.lower()
     return not (place.kind is PlaceKind.KEY and name in fix.before and _same(place.value, fix.before[name]))
+
+
+def _is_only_merged(place: OpenPlace) -> bool:
+    """Return whether a place sets a key in YAML: a schema has a mapping there, and JSON is read by any code."""
+    return place.kind is PlaceKind.KEY and place.path.endswith(YAML) and not isinstance(place.value, Mapping)
 
 
 def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:

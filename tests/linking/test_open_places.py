@@ -145,7 +145,14 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
     [
         pytest.param({"main.py": LOAD}, True, id="code that loads it"),
         pytest.param({"other.yaml": CONF, "main.py": LOAD}, True, id="another configuration with the same value"),
-        pytest.param({"off.yaml": CONF.replace("true", "false")}, False, id="another configuration with another value"),
+        pytest.param(
+            {"off.yaml": CONF.replace("true", "false"), "main.py": LOAD},
+            False,
+            id="another configuration with another value",
+        ),
+        pytest.param({"off.yaml": CONF.replace("true", "false")}, True, id="another one, which no code loads"),
+        pytest.param({"same.json": '{"enable_cuda_graph": true}\n'}, True, id="JSON with the same value"),
+        pytest.param({"off.json": '{"enable_cuda_graph": false}\n'}, False, id="JSON with another value"),
         pytest.param(
             {"off.yaml": "model:\n  enable_cuda_graph: false\n", "main.py": f"{LOAD}model.update(yaml.safe_load(x))\n"},
             False,

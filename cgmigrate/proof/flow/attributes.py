@@ -98,7 +98,7 @@ def _part(owner: Object, name: str) -> object:
     """Return an attribute that nothing has set: an object, unless code shows that it is none."""
     if owner.is_bare and name in SETTINGS:
         return Unknown(f"{owner.key}.{name}")
-    made = Object(f"{owner.key}.{name}", is_given=owner.is_given, is_part=True)
+    made = Object(f"{owner.key}.{name}", is_given=owner.is_given, is_part=True, is_foreign=owner.is_foreign)
     owner.fields[name] = made
     return made
 

@@ -16,7 +16,7 @@ from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size, has_width, is_large
 from cgmigrate.proof.flow.modules import Import
-from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_record, members_of
+from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, members_of
 from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
 from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, RaisedError, Run, state_of
 from cgmigrate.proof.flow.slices import Kept
@@ -213,6 +213,7 @@ def construct(run: Run, of: Class, positional: list[object], named: dict[str, ob
         return Unknown(f"{of.node.name}({shown(positional)})")
     made = run.make(run.number(of.node.name), is_bare=is_record(run, of))
     made.of = of
+    made.is_foreign = any(isinstance(one, External) and is_foreign(one.name) for one in every)
     _set_class_settings(run, made, bases)
     maker = _member_named(bases, "__init__")
     if maker is not None:
@@ -274,7 +275,7 @@ def _made_outside(run: Run, name: str, positional: list[object], named: dict[str
     if made.is_bare:
         made.fields |= named
         return made
-    made.of = External(name)
+    made.of, made.is_foreign = External(name), is_foreign(name)
     for word, value in named.items():
         attributes.write(run, made, word, value)
     return made
@@ -296,7 +297,7 @@ def _unknown(
     if not is_external:
         for one in (*positional, *named.values()):
             _fill(one)
-    return Object(run.number(f"{name}()"), is_part=True, is_given=not is_external)
+    return Object(run.number(f"{name}()"), is_part=True, is_given=not is_external, is_foreign=is_external)
 
 
 def _fill(value: object) -> None:

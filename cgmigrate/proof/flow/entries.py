@@ -17,7 +17,7 @@ from cgmigrate.proof.flow.names import class_of, is_record
 from cgmigrate.proof.flow.run import Frozen, GivenError, Line, Name, Run, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
-from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, short
+from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
 from cgmigrate.proof.flow.values import Class, Function, Object, Scope, Unknown, shown
 from cgmigrate.proof.flow.world import SETTINGS
 
@@ -286,6 +286,7 @@ def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Ou
     full = list(_pairs(before, after))
     pairs = [(short(one[0], old.world), short(one[1], new.world)) for one in full]
     differing = next((one for one in pairs if not agree(one, old.world, new.world)), None)
+    differing = differing or next((one for one in _foreign_pairs(before, after) if loses_off(one)), None)
     differing = differing or next((one for one in full if flags(one[0]) != flags(one[1])), None)
     difference = ""
     if before.outcome != after.outcome:
@@ -326,6 +327,13 @@ def _pairs(before: Run, after: Run) -> Iterator[Pair]:
         both = before.objects.get(key), after.objects.get(key)
         if any(one is not None and one.is_holder and not one.is_bare for one in both):
             yield tuple(state_of(one) if one is not None else () for one in both)  # type: ignore[misc]
+
+
+def _foreign_pairs(before: Run, after: Run) -> Iterator[Pair]:
+    """Yield the settings of objects of other packages, which may have set them otherwise."""
+    for key, one in before.objects.items():
+        if one.is_foreign and one.is_holder and key in after.objects:
+            yield state_of(one), state_of(after.objects[key])
 
 
 def _records(run: Run) -> list[str]:

@@ -121,6 +121,11 @@ def _is_plain_base(name: str) -> bool:
     return name.partition(".")[0] in ("abc", "typing", "typing_extensions", "enum", "object", "unittest")
 
 
+def is_foreign(name: str) -> bool:
+    """Return whether a class is one of another package than megatron-core that may set settings."""
+    return not (_is_plain_base(name) or name.startswith("megatron.core."))
+
+
 def members_of(one: Class) -> Sequence[tuple[str, ast.stmt, ast.expr | None]]:
     """Return the attributes in the body of a class: each name with its statement, and its value if it has one."""
     return _members(one.node)

@@ -74,6 +74,13 @@ def agree(pair: Pair, source: World, target: World) -> bool:
     return before is None or isinstance(before, Rejected) or before == captured(pair[1], target)
 
 
+def loses_off(pair: Pair) -> bool:
+    """Return whether the edits remove a false that turns off what other code may have turned on."""
+    old, new = dict(pair[0]), dict(pair[1])
+    is_alone = IMPL not in old and not (old.get(ENABLE) or old.get(EXTERNAL))
+    return is_alone and any(old.get(one) is False and one not in new for one in (ENABLE, EXTERNAL))
+
+
 def is_refused(state: Frozen, world: World) -> bool:
     """Return whether a release refuses the settings of an object: no program has it."""
     return isinstance(captured(state, world), Rejected)

@@ -123,6 +123,8 @@ class Object:
     is_given: bool = False
     is_bare: bool = False
     is_part: bool = False
+    is_foreign: bool = False
+    """Whether another package made it, or its class: that may set settings itself."""
     is_holder: bool = False
     """Whether code reads or sets a setting of it."""
 
