@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.name_appearances import appearances_in
 from cgmigrate.linking.name_places import DOCTEST, FLAG, OpenPlace, PlaceKind
-from cgmigrate.linking.text_tools import searched_in
+from cgmigrate.linking.text_tools import searches_in
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.project.paths import is_test
 
@@ -145,7 +145,7 @@ def _shown_texts(tree: ast.Module) -> set[int]:
 
 def _compared_texts(tree: ast.Module) -> set[int]:
     """Return the texts that code compares with others, or looks for in them."""
-    result = set(map(id, searched_in(tree)))
+    result = set(map(id, searches_in(tree)))
     for node in ast.walk(tree):
         match node:
             case ast.Compare(left=left, comparators=others):

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -158,12 +158,13 @@ def _in_script(path: str, text: str, change: TextChange) -> tuple[int, str] | No
         return (
             (1, change.name) if re.search(rf"^[-+]{{3}} .*\b{re.escape(change.name)}\b", text, re.MULTILINE) else None
         )
-    is_named = reaches(text, change.path) or _OWN_TEXT.search(text) is not None
+    is_reached = reaches(text, change.path)
+    is_named = is_reached or _OWN_TEXT.search(text) is not None
     is_page = path.endswith(_PAGES)
     for at, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith("#") or (is_page and not _IS_COMMAND.match(line)):
             continue
-        if reaches(line, change.path) and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
+        if is_reached and reaches(line, change.path) and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
             return at, line.strip()[:60]
         if not _TOOLS.search(line) or not (is_named or _VARIABLE.search(line)):
             continue
@@ -196,18 +197,25 @@ def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:
         return text.count("\n", 0, match.start()) + 1, match.group()
     if not is_named and not _ANY_FILE.search(text):
         return None
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    for node in searched_in(tree):
-        value = node.value.decode("latin-1") if isinstance(node.value, bytes) else str(node.value)
+    for line, value in _searched_in(text):
         if (is_named or change.has_gone(value)) and change.is_seen_by(value):
-            return node.lineno, value[:60]
+            return line, value[:60]
     return None
 
 
-def searched_in(tree: ast.AST) -> Iterator[ast.Constant]:
+@lru_cache(maxsize=4096)
+def _searched_in(text: str) -> list[tuple[int, str]]:
+    """Return the texts that code looks for, with their lines; it is asked again for each fix."""
+    try:
+        found = list(searches_in(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [
+        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value)) for one in found
+    ]
+
+
+def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
     """Yield the texts that code looks for in others, or that have a name of their own."""
     for node in ast.walk(tree):
         match node:
@@ -227,13 +235,21 @@ def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
 def reaches(text: str, path: str) -> bool:
     """Return whether a text has the name of a file, a pattern of names that it matches, or all files of its folder."""
     folder, name = os.path.split(path)
-    if name in text:
+    if name in text or any(fnmatch(name, one) for one in _patterns_of_names(text)):
         return True
+    return _has_all_of(text, os.path.basename(folder))
+
+
+@lru_cache(maxsize=4096)
+def _patterns_of_names(text: str) -> list[str]:
+    """Return the patterns of names of files in a text; it is asked again for each fix."""
     parts = (one.rpartition("/")[2] for one in _GLOB.findall(text))
-    if any(fnmatch(name, one) for one in parts if one.strip("*.")):
-        return True
-    last = re.escape(os.path.basename(folder))
-    return bool(last) and re.search(_ALL_OF.format(folder=last), text) is not None
+    return sorted({one for one in parts if one.strip("*.")})
+
+
+@lru_cache(maxsize=16384)
+def _has_all_of(text: str, folder: str) -> bool:
+    return bool(folder) and re.search(_ALL_OF.format(folder=re.escape(folder)), text) is not None
 
 
 def names_from_outside(text: str, path: str, top: str) -> bool:
