@@ -50,6 +50,12 @@ class EntryFilter:
     """Whether it goes through the attributes of an object."""
     by_truth: bool
     """Whether it tells true values from false ones."""
+    parts: frozenset[str] = frozenset()
+    """The parts of names for which it looks; empty if it looks at all entries."""
+
+    def tells(self, names: Collection[str]) -> bool:
+        """Return whether it tells some of the settings from others, or looks at all of them."""
+        return not self.parts or any(len({part in name for name in names}) > 1 for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +71,8 @@ class _Loop:
         return (node for part in (*self.tests, *self.body) for node in ast.walk(part))
 
 
-def filters_in(text: str, names: Collection[str] = ()) -> Iterator[EntryFilter]:
-    """Yield the code of a file that looks at entries.
-
-    ``names`` are those of the settings that a fix changes: a test of keys counts if it tells one from another.
-    """
+def filters_in(text: str) -> Iterator[EntryFilter]:
+    """Yield the code of a file that looks at entries."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -78,9 +81,11 @@ def filters_in(text: str, names: Collection[str] = ()) -> Iterator[EntryFilter]:
     iterated = set(_iterated_in(tree))
     for node in ast.walk(tree):
         for loop in _loops_of(node):
-            if _looks(loop, own, names):
+            parts = frozenset(_parts_told(loop)) if _is_view(loop.iterated, own) else frozenset()
+            if parts or _looks(loop, own):
                 bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-                yield _filter(loop.iterated, any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes())))
+                is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
+                yield _filter(loop.iterated, is_truth, frozenset() if _looks(loop, own) else parts)
         if node not in iterated and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
             view = cast(ast.expr, node)
             yield EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
@@ -102,10 +107,10 @@ def _iterated_in(tree: ast.AST) -> Iterator[ast.AST]:
                 yield view
 
 
-def _filter(iterated: ast.expr, by_truth: bool) -> EntryFilter:
+def _filter(iterated: ast.expr, by_truth: bool, parts: frozenset[str] = frozenset()) -> EntryFilter:
     text = ast.unparse(iterated)
     of_object = any(f"{one}(" in text for one in _VIEWS) or "__dict__" in text
-    return EntryFilter(iterated.lineno, text[:60], of_object, by_truth)
+    return EntryFilter(iterated.lineno, text[:60], of_object, by_truth, parts)
 
 
 def _loops_of(node: ast.AST) -> Iterator[_Loop]:
@@ -118,7 +123,7 @@ def _loops_of(node: ast.AST) -> Iterator[_Loop]:
             yield _Loop(target, iterated, statements, tests)
 
 
-def _looks(loop: _Loop, own: Collection[str], names: Collection[str]) -> bool:
+def _looks(loop: _Loop, own: Collection[str]) -> bool:
     """Return whether a loop looks at the values of all entries, or at parts of their keys."""
     bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
     if not bound:
@@ -129,7 +134,7 @@ def _looks(loop: _Loop, own: Collection[str], names: Collection[str]) -> bool:
         is_test = node in loop.tests or isinstance(node, _TESTS) or (_is_call_of(node, _KINDS))
         if is_test and (_reads_by(node, key) or (is_view and value and _has(node, value))):
             return True
-        if is_view and (_tells_names(node, names) or _spells_flags(node, key, loop)):
+        if is_view and _spells_flags(node, key, loop):
             return True
     return False
 
@@ -217,13 +222,12 @@ def _reads_by(node: ast.AST, key: str) -> bool:
     return False
 
 
-def _tells_names(node: ast.AST, names: Collection[str]) -> bool:
-    """Return whether a test of a key by a part of it is true for some of the names only."""
-    match node:
-        case ast.Compare(left=ast.Constant(value=str(part)), ops=[ast.In() | ast.NotIn()]):
-            found = [part in name for name in names]
-            return any(found) and not all(found)
-    return False
+def _parts_told(loop: _Loop) -> Iterator[str]:
+    """Yield the parts by which code tells names from others: `"graph" in key`."""
+    for node in loop.nodes():
+        match node:
+            case ast.Compare(left=ast.Constant(value=str(part)), ops=[ast.In() | ast.NotIn()]):
+                yield part
 
 
 def _spells_flags(node: ast.AST, key: str, loop: _Loop) -> bool:

@@ -13,9 +13,11 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 
 from cgmigrate.linking.class_changes import class_changes_in
-from cgmigrate.linking.entry_filters import WORDS, filters_in
+from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.name_appearances import words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, places_in
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
@@ -75,11 +77,17 @@ class OpenPlaces:
     texts: ProjectTexts = field(init=False)
     _known: dict[str, list[OpenPlace]] = field(default_factory=dict)
     """File → its places."""
+    _loops: list[tuple[str, EntryFilter]] | None = None
+    """The code that looks at all entries, with its files."""
     _filters: dict[frozenset[str], list[tuple[OpenPlace, bool]]] = field(default_factory=dict)
-    """Names → the code that looks at all entries."""
-
+    """Names → the code that tells some of them from others."""
     _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
     """Classes → the code that replaces one of them."""
+
+    _outside: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """Two files of different projects → whether the first is a program that has the name of the other."""
+    _loaders: list[str] | None = None
+    """The code and scripts that load YAML."""
 
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top)
@@ -113,8 +121,10 @@ class OpenPlaces:
         """Return whether a file is of the project of another one, or a program outside of it that has its name."""
         if is_of_project(path, own, self.top):
             return True
-        may_run = OpenPlace(path, 1, "").may_run and not is_test(path)
-        return may_run and names_from_outside(self.texts.text(path), own, self.top)
+        if (path, own) not in self._outside:
+            may_run = OpenPlace(path, 1, "").may_run and not is_test(path)
+            self._outside[path, own] = may_run and names_from_outside(self.texts.text(path), own, self.top)
+        return self._outside[path, own]
 
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
@@ -139,13 +149,15 @@ class OpenPlaces:
 
     def _merges(self, own: str) -> bool:
         """Return whether the project of a file has code or scripts that load YAML, and so may merge its mappings."""
-        loaders = (path for path in self.texts.holding(_LOADERS) if not is_part_of_megatron(path))
-        return any(
-            is_of_project(path, own, self.top)
-            and OpenPlace(path, 1, "").may_run
-            and _LOADS.search(self.texts.text(path))
-            for path in loaders
-        )
+        if self._loaders is None:
+            self._loaders = [
+                path
+                for path in self.texts.holding(_LOADERS)
+                if not is_part_of_megatron(path)
+                and OpenPlace(path, 1, "").may_run
+                and _LOADS.search(self.texts.text(path))
+            ]
+        return any(is_of_project(path, own, self.top) for path in self._loaders)
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
@@ -154,7 +166,8 @@ class OpenPlaces:
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
         yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
         if not fix.is_proved:
-            found = (*name_parts_in(self.texts, fix.names, own), *tools_about(fix.text_change, self.texts))
+            near = partial(self._is_near, own=own)
+            found = chain(name_parts_in(self.texts, fix.names, own), tools_about(fix.text_change, self.texts, near))
             yield from (OpenPlace(*one) for one in found)
 
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
@@ -165,7 +178,7 @@ class OpenPlaces:
         # What runs a script can look at what it prints; a mapping is not run.
         if not own.endswith(YAML):
             yield from uses_of_output(own, self.texts)
-        yield from tools_about(fix.text_change, self.texts)
+        yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
 
     def _class_changes_of(self, classes: frozenset[str], *, is_own: bool) -> list[OpenPlace]:
         if (classes, is_own) not in self._changes:
@@ -179,12 +192,21 @@ class OpenPlaces:
             tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
             loops = [
                 (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
-                for path in self.texts.holding(WORDS)
-                if path.endswith(CODE) and not is_part_of_megatron(path)
-                for one in filters_in(self.texts.text(path), names)
+                for path, one in self._every_loop()
+                if one.tells(names)
             ]
             self._filters[names] = [*tests, *loops]
         return self._filters[names]
+
+    def _every_loop(self) -> list[tuple[str, EntryFilter]]:
+        if self._loops is None:
+            self._loops = [
+                (path, one)
+                for path in self.texts.holding(WORDS)
+                if path.endswith(CODE) and not is_part_of_megatron(path)
+                for one in filters_in(self.texts.text(path))
+            ]
+        return self._loops
 
 
 def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:

@@ -57,15 +57,12 @@ _ROOTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 """Files of which each project has one in its root."""
 
 
-def is_around(place: str, path: str) -> bool:
-    """Return whether a file is in a folder around that of another one, or in the same."""
-    folder = os.path.dirname(os.path.realpath(place))
-    return os.path.realpath(path).startswith(os.path.join(folder, ""))
-
-
 def is_of_project(place: str, path: str, top: str) -> bool:
-    """Return whether a file belongs to the project of another one, which may be a part of a checkout."""
-    return is_around(os.path.join(_project_of(os.path.dirname(path), top), "any"), place)
+    """Return whether a file belongs to the project of another one, which may be a part of a checkout.
+
+    All are real paths.
+    """
+    return place.startswith(os.path.join(_project_of(os.path.dirname(path), top), ""))
 
 
 @lru_cache(maxsize=4096)

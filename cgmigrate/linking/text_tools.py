@@ -11,7 +11,7 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
@@ -138,11 +138,11 @@ class TextChange:
         return (compiled.search(self.old) is None) != (compiled.search(self.new) is None)
 
 
-def tools_about(change: TextChange, texts: ProjectTexts) -> Iterator[FoundText]:
-    """Yield the places that look at the text of a file that a fix changes."""
+def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str], bool]) -> Iterator[FoundText]:
+    """Yield the places that look at the text of a file that a fix changes, in the files that can be about it."""
     for path in texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS, change.name)):
         is_own = path == change.path and not path.endswith(_SHELL)
-        if is_own or path.endswith(".log") or is_part_of_megatron(path):
+        if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
             continue
         text = texts.text(path)
         found = _in_code(text, change) if path.endswith(_CODE) else None
@@ -257,8 +257,13 @@ def names_from_outside(text: str, path: str, top: str) -> bool:
     if os.path.basename(path) in text:
         return True
     own = os.path.relpath(path, top)
-    every = (one.lstrip("./") for one in _GLOB.findall(text))
-    return any(fnmatch(own, one) for one in every if re.search(r"\w/", one))
+    return any(fnmatch(own, one) for one in _patterns_of_paths(text))
+
+
+@lru_cache(maxsize=4096)
+def _patterns_of_paths(text: str) -> list[str]:
+    every = {one.lstrip("./") for one in _GLOB.findall(text)}
+    return sorted(one for one in every if re.search(r"\w/", one))
 
 
 def _patterns_in(line: str) -> Iterator[str]:
