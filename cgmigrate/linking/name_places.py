@@ -118,9 +118,17 @@ def _kind_of(path: str, text: str, one: NameAppearance, in_form: Callable[[str, 
     before, after = text[text.rfind("\n", 0, one.start) + 1 : one.start], text[one.end :].partition("\n")[0]
     kind, value = in_form(path, before, after)
     if kind is PlaceKind.KEY:
-        value = _value_of(str(value)) if value else _block_below(text, one.end, len(before) - len(before.lstrip()))
+        value = _value_of_key(path, before, str(value), text[one.end :])
     # Flags of Megatron have hyphens: one with underscores is an option of another program.
     return (PlaceKind.OVERRIDE, None) if kind is PlaceKind.FLAG and "_" in one.text else (kind, value)
+
+
+def _value_of_key(path: str, before: str, value: str, below: str) -> object:
+    """Return the value of a key, by its line before and after it, and the lines below."""
+    if not value:
+        return _block_below(below, len(before) - len(before.lstrip()))
+    is_in_braces = path.endswith(".json") or before.count("{") > before.count("}")
+    return _value_in_braces(value) if is_in_braces else _value_of(value)
 
 
 def _in_data(path: str, _before: str, after: str) -> _Form:
@@ -150,15 +158,24 @@ def _in_yaml(_path: str, before: str, after: str) -> _Form:
 
 
 def _value_of(text: str) -> object:
-    """Return the value of a key on its line; the text itself where it is none alone."""
-    whole = text.rstrip(", ")
-    # The bracket may be that of a mapping around it.
-    for one in (whole, whole.rstrip("}")) if "{" in whole else (whole.rstrip(" ,}"),):
-        try:
-            return yaml.safe_load(one)
-        except (yaml.YAMLError, ValueError):
-            continue
-    return text
+    """Return the value that a text is; the text itself where it is none alone."""
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError):
+        return text
+
+
+def _value_in_braces(text: str) -> object:
+    """Return the value that a text begins with, inside of braces; the text itself where it has no end."""
+    loader = yaml.SafeLoader("{a: " + text)
+    try:
+        for _ in ("stream", "document", "mapping", "key"):
+            loader.get_event()  # type: ignore[no-untyped-call]
+        return loader.construct_object(loader.compose_node(None, 0), deep=True)
+    except (yaml.YAMLError, ValueError):
+        return text
+    finally:
+        loader.dispose()
 
 
 def _is_behind_hash(before: str) -> bool:
@@ -167,10 +184,10 @@ def _is_behind_hash(before: str) -> bool:
     return bool(hash_sign) and head.count('"') % 2 == 0 and head.count("'") % 2 == 0
 
 
-def _block_below(text: str, end: int, indent: int) -> object:
+def _block_below(text: str, indent: int) -> object:
     """Return the value of a key that is written on the lines below it."""
     lines = []
-    for line in text[end:].split("\n")[1:_MOST_LINES]:
+    for line in text.split("\n", _MOST_LINES)[1:_MOST_LINES]:
         depth = len(line) - len(line.lstrip())
         if line.strip() and depth < indent + (not line.lstrip().startswith("- ")):
             break

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import site
 import stat
 import subprocess
@@ -248,9 +249,13 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def cases_in_files() -> list[Case]:
+def cases_in_files(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus if it is available."""
-    folders = [EXAMPLES, FIXTURES / "yaml", *([CORPUS] if CORPUS.is_dir() else [])]
+    # In our checkout, code has the names of the settings: its tests.
+    own = tmp_path_factory.mktemp("own")
+    for folder in (EXAMPLES, FIXTURES / "yaml"):
+        shutil.copytree(folder, own / folder.name)
+    folders = [own, *([CORPUS] if CORPUS.is_dir() else [])]
     input_error: list[str] = []
     cases = [
         each for each in cases_of(VerifySelection(tuple(map(str, folders))), input_error) if each.before != each.after

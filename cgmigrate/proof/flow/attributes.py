@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL
 from cgmigrate.proof.flow.names import bases_of, enumeration, global_name, is_record, members_of
 from cgmigrate.proof.flow.run import KEPT_STATE, RaisedError, Run
 from cgmigrate.proof.flow.values import (
@@ -186,6 +187,9 @@ def write(run: Run, owner: object, name: str, value: object) -> None:
         case Object():
             if name in KEPT_STATE and not owner.is_bare:
                 run.hold(owner)
+                if name in (ENABLE, EXTERNAL, IMPL) and value is not False:
+                    # The project says itself how this object captures: its class does not.
+                    owner.is_foreign = False
                 value = run.sampled(value, name) if name in SETTINGS else value
             elif run.is_reading:
                 run.event("sets", owner, name, value)

@@ -358,6 +358,7 @@ def _copy(run: Run, value: object, seen: dict[int, object], *, is_deep: bool) ->
             value.is_given,
             value.is_bare,
             value.is_part,
+            value.is_foreign,
             value.is_holder,
         )
         run.objects[made.key] = made

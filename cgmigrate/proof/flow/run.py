@@ -15,7 +15,6 @@ from cgmigrate.proof.flow.world import SAMPLES, SETTINGS, TRACKERS, World
 Frozen = tuple[tuple[str, object], ...]
 """The settings of an object in a form that can be compared."""
 Name = tuple[str, int]
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 Line = tuple[str, int]
 """A file, by its real path, and the number of a line."""
 MOST_PATHS = 64
@@ -144,11 +143,14 @@ class Run:
     # --- what it uses -----------------------------------------------------------------------------
 
     def note(self, module: Module, node: ast.stmt | ast.expr) -> None:
-        """Note the changes at the lines of some code."""
-        span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        """Note the changes at the lines of some code; what is inside of a statement is noted when it is reached."""
+        inner = getattr(node, "body", None)
+        last = node.end_lineno or node.lineno
+        if isinstance(inner, list):
+            last = max(node.lineno, inner[0].lineno - 1)
+        span = range(node.lineno, last + 1)
         if self.side.changes:
-            own = span if not isinstance(node, _DEFINITIONS) else range(node.lineno, node.body[0].lineno)
-            self.lines.update((module.path, line) for line in own)
+            self.lines.update((module.path, line) for line in span)
         lines = self.side.changes.get(module.path)
         if lines:
             for line in span:

@@ -474,5 +474,5 @@ def functions_of(body: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[s
             yield prefix + statement.name, statement
         elif isinstance(statement, ast.ClassDef):
             yield from functions_of(statement.body, f"{statement.name}.")
-        elif isinstance(statement, (ast.If, ast.Try)):
+        else:
             yield from functions_of(bodies_of(statement), prefix)
