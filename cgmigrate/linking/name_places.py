@@ -49,6 +49,8 @@ class PlaceKind(Enum):
     """Python: an attribute, a field, a text."""
     PARAMETER = auto()
     """A parameter of a function, or an argument for it: no object by itself, a proof follows what it is used for."""
+    OWN = auto()
+    """What a test sets for itself: an entry of a dictionary, an attribute. It meets what the test gets."""
     KEYWORD = auto()
     """A keyword of a call that makes an object of a class of Megatron."""
     KEY = auto()

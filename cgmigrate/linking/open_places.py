@@ -41,7 +41,10 @@ _PAST = (".log", ".orig", ".sarif")
 _LOADERS = ("yaml", "omegaconf", "hydra", "yq")
 _LOADS = re.compile(r"\b(?:yaml|omegaconf|hydra|ruamel)\b|\byq\b", re.IGNORECASE)
 """What code and scripts that load YAML have."""
-_FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT))
+_FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
+_ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
+"""What code has that goes through the functions of modules."""
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,8 @@ class FixOutline:
     new: str
     is_proved: bool = False
     """Whether a proof followed the object through the code of the project."""
+    makers: frozenset[str] = frozenset()
+    """The functions and modules through which other code gets a proved object."""
     classes: frozenset[str] = frozenset()
     """The classes of Megatron that the file uses; empty where it is about the keys of a mapping."""
 
@@ -99,6 +104,7 @@ class OpenPlaces:
             if (
                 self._is_near(place.path, own)
                 and _meets_settings(place, fix)
+                and (place.kind is not PlaceKind.OWN or self._gets(place.path, fix))
                 and (not _is_only_merged(place) or self._merges(own))
             ):
                 return place
@@ -146,6 +152,13 @@ class OpenPlaces:
         if place.kind is PlaceKind.FLAG:
             return not place.names.isdisjoint(self.catalogue.deprecated)
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
+
+    def _gets(self, path: str, fix: FixOutline) -> bool:
+        """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""
+        text = self.texts.text(path)
+        if not fix.is_proved:
+            return reaches(text, os.path.realpath(fix.path))
+        return _ANY_OBJECT.search(text) is not None or not fix.makers.isdisjoint(_WORD.findall(text))
 
     def _merges(self, own: str) -> bool:
         """Return whether the project of a file has code or scripts that load YAML, and so may merge its mappings."""

@@ -55,10 +55,12 @@ class _Code:
             case ast.Attribute(value=of, attr=name, ctx=context):
                 # Validation writes the new names from the old ones: a read sees what it saw.
                 is_same = name in self.catalogue.new_names and isinstance(context, ast.Load)
-                # What a test sets is on an object of its own, or on one that is followed.
                 is_own = self._is_test and isinstance(context, ast.Store)
+                if is_own and isinstance(of, ast.Name) and of.id == "self":
+                    # A class of tests, which stands for another one.
+                    return
                 if not is_same and dotted(of) not in self._parsed:
-                    yield from self._named(node.lineno, name, PlaceKind.PARAMETER if is_own else PlaceKind.CODE)
+                    yield from self._named(node.lineno, name, PlaceKind.OWN if is_own else PlaceKind.CODE)
             case ast.arg(arg=name):
                 yield from self._named(node.lineno, name, PlaceKind.PARAMETER)
             case ast.keyword(arg=str(name)):
@@ -86,8 +88,7 @@ class _Code:
             if kind is PlaceKind.CODE and id(node) in self._shown:
                 continue
             if id(node) in self._tables and text == one.text:
-                # A row of a test is data of its own.
-                continue
+                kind = PlaceKind.OWN
             if FLAG.search(before) and "_" not in one.text and id(node) not in self._compared:
                 kind = PlaceKind.FLAG
             yield OpenPlace(self.path, node.lineno + text.count("\n", 0, one.start), one.text, kind, one.names)

@@ -78,6 +78,7 @@ _ALL_OF = (
 """Goes through all files of a folder."""
 _WORD = re.compile(r"[a-z]{5,}")
 _NAME_TEST = re.compile(r"\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
+_IN_TEXT_OF_OBJECT = re.compile(r"([\"'])(\w{3,}).*?\1 (?:not )?in (?:repr|str)\(")
 _SEARCHES = frozenset(
     (
         *("startswith", "endswith", "replace", "count", "find", "index", "rfind", "split", "partition", "rpartition"),
@@ -306,14 +307,17 @@ def name_parts_in(texts: ProjectTexts, names: Collection[str], own: str) -> Iter
 
 
 def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[FoundText]:
-    """Yield the places of code that tell some of the names from others by how they begin or end."""
-    for path in texts.holding(("startswith(", "endswith(")):
+    """Yield the places of code that tell names from others by how they begin or end, or look for them in a text."""
+    for path in texts.holding(("startswith(", "endswith(", "in repr(", "in str(")):
         if not path.endswith(_CODE) or is_part_of_megatron(path):
             continue
         text = texts.text(path)
         for match in _NAME_TEST.finditer(text):
             found = [getattr(name, match[1])(match[2]) for name in names]
             if any(found) and not all(found):
+                yield path, text.count("\n", 0, match.start()) + 1, match.group()
+        for match in _IN_TEXT_OF_OBJECT.finditer(text):
+            if any(match[2] in name for name in names):
                 yield path, text.count("\n", 0, match.start()) + 1, match.group()
 
 

@@ -73,6 +73,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         old,
         new,
         is_proved=is_proved,
+        makers=relations.makers.get(case.site.index, frozenset()),
         classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
     )
 

@@ -224,19 +224,7 @@ class Planner:
         pairs = [(file, examined) if path == real else self._code[path] for path in proved[real].files]
         for opened, _ in pairs:
             proved[real].use_setters(opened.document)
-        every = [
-            replace(
-                one,
-                relations=replace(
-                    one.relations,
-                    proved=of_file.groups,
-                    accounted=of_file.accounted,
-                    not_proved=of_file.reasons,
-                    proved_rewrites=of_file.rewrites,
-                ),
-            )
-            for (_, one), of_file in ((pair, proved[os.path.realpath(pair[0].path)]) for pair in pairs)
-        ]
+        every = [proved[os.path.realpath(opened.path)].added_to(one) for opened, one in pairs]
         return self._plan([opened for opened, _ in pairs], every, MergedSites((), True) if len(pairs) > 1 else None)
 
     def _proved(self, file: OpenedFile, examined: ExaminedFile) -> Mapping[str, ProvedSites] | None:
@@ -310,6 +298,7 @@ class Planner:
                 Checkout(
                     seeds,
                     lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
+                    partial(with_open_places, related=self.related),
                 ),
                 self._outer_writer(top, file),
                 FixStyle(options.explicit, options.setters),

@@ -54,6 +54,20 @@ class ProvedSites:
     """The functions of the project that clear the old scope."""
     accounted: frozenset[tuple[str, int]] = frozenset()
     """The lines of the project's code whose use of settings is known."""
+    makers: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """Site → the functions and modules through which other code gets its object."""
+
+    def added_to(self, examined: ExaminedFile) -> ExaminedFile:
+        """Return the file with what is proved for it."""
+        relations = replace(
+            examined.relations,
+            proved=self.groups,
+            accounted=self.accounted,
+            makers=self.makers,
+            not_proved=self.reasons,
+            proved_rewrites=self.rewrites,
+        )
+        return replace(examined, relations=relations)
 
     def use_setters(self, document: Document) -> None:
         """Have a document write calls of the functions of the project, if there are some."""
@@ -113,6 +127,8 @@ class Checkout:
 
     seeds: Sequence[str]
     list_code: Callable[[], Iterable[str]]
+    guard: Callable[[Sequence[ExaminedFile]], Iterable[ExaminedFile]] = tuple
+    """Adds to files that are planned together the places that may use what their fixes change."""
 
 
 def proved_sites(
@@ -151,7 +167,29 @@ def proved_sites(
     proofs = Proofs(
         modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with
     )
-    return _by_file(candidates, proofs.components(), proofs, setters)
+    while True:
+        proved = _by_file(candidates, proofs.components(), proofs, setters)
+        if not (met := _met(candidates, proved, checkout.guard)):
+            return proved
+        # The others are proved without these.
+        proofs.failed |= met
+
+
+def _met(
+    candidates: Mapping[str, _File],
+    proved: Mapping[str, ProvedSites],
+    guard: Callable[[Sequence[ExaminedFile]], Iterable[ExaminedFile]],
+) -> dict[Name, str]:
+    """Return the proved changes that something outside of the proofs may meet, each with the reason."""
+    met: dict[Name, str] = {}
+    for paths in {one.files for one in proved.values()}:
+        every = [proved[path].added_to(candidates[path].examined) for path in paths if path in proved]
+        for path, examined in zip((path for path in paths if path in proved), guard(every), strict=True):
+            reasons, groups = examined.relations.open_places, proved[path].groups
+            for name, one in candidates[path].sets.items():
+                found = [reasons[index] for _, index in one.members if index in reasons and index in groups]
+                met |= {name: found[0]} if found else {}
+    return met
 
 
 def _tree_of(files: Mapping[str, ExaminedFile], path: str, text: str) -> ast.Module | None:
@@ -389,25 +427,27 @@ def _by_file(
     candidates: Mapping[str, _File], components: Sequence[frozenset[Name]], proofs: Proofs, setters: Setters | None
 ) -> dict[str, ProvedSites]:
     number = {name: at for at, component in enumerate(components) for name in component}
-    accounted = proofs.accounted()
+    accounted, every_maker = proofs.accounted(), proofs.makers()
     clusters = _clusters([{path for path, _ in component} for component in components])
     result = {}
     for path, file in candidates.items():
         groups: dict[int, int] = {}
         reasons: dict[int, str] = {}
         rewrites: dict[int, Settings] = {}
+        makers: dict[int, frozenset[str]] = {}
         for name, one in file.sets.items():
             indices = [index for _, index in one.members]
             if name in number:
                 groups |= dict.fromkeys(indices, number[name])
                 rewrites |= file.form(name, proofs.forms.get(name, 0)).in_file(0)
+                makers |= dict.fromkeys(indices, every_maker[name])
             elif name in proofs.failed:
                 reasons |= dict.fromkeys(indices, _shown(proofs.failed[name]))
         if _works_with(file) and not groups:
             # Nothing shows that it works with Megatron.
             continue
         together = next((cluster for cluster in clusters if path in cluster), {path})
-        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters, accounted)
+        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters, accounted, makers)
     return result
 
 

@@ -47,6 +47,8 @@ class Relations:
     that are written together."""
     accounted: Collection[tuple[str, int]] = ()
     """The lines of the project's code whose use of settings the proof knows."""
+    makers: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """The functions and modules through which other code gets what is proved, by the index of the site."""
     not_proved: Mapping[int, str] = field(default_factory=dict)
     """Why such a proof is not possible, by the index of the site."""
     own_options: Mapping[int, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ Where an entry point differs, changes on its path are written in other forms, or
 from __future__ import annotations
 
 import ast
+import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -92,6 +93,15 @@ class Proofs:
                 if not readers.intersection(self.modules.all_imported(module)):
                     lines.update((path, line) for line in of_records(module))
         return frozenset(lines)
+
+    def makers(self) -> Mapping[Name, frozenset[str]]:
+        """Return the names of the functions, classes and modules through which code gets what a change is about."""
+        names: dict[Name, set[str]] = {one.name: set() for one in self.changes}
+        for (entry, _), known in self._known.items():
+            words = {_stem(entry.path)} if entry.name == TOP else set(entry.name.split("."))
+            for name in known[-1].uses if not is_test(entry.path) else ():
+                names[name] |= words
+        return {name: frozenset(words) for name, words in names.items()}
 
     def components(self) -> list[frozenset[Name]]:
         """Return the changes that are proved, in groups of which each is proved only as a whole."""
@@ -350,6 +360,13 @@ class Proofs:
                 reasons[name] = "no object of Megatron is known that reaches this code"
         self.failed |= reasons
         return bool(reasons)
+
+
+def _stem(path: str) -> str:
+    """Return the name by which code imports a module."""
+    folder, name = os.path.split(path)
+    stem = name.removesuffix(".py")
+    return os.path.basename(folder) if stem == "__init__" else stem
 
 
 def _joined(needs: Iterable[frozenset[Name]]) -> list[frozenset[Name]]:
