@@ -32,9 +32,9 @@ def class_changes_in(texts: ProjectTexts, classes: Collection[str], *, is_own: b
         if not path.endswith(_CODE) or is_part_of_megatron(path):
             continue
         text = texts.text(path)
-        found = [*(one.search(text) for one in (patterns[is_own:])), _patched_method(text)]
-        found += [_STUBS.search(text)] if "megatron" in text and not is_own else []
-        for match in found:
+        matches = [*(one.search(text) for one in (patterns[is_own:])), _patched_method(text)]
+        matches += [_STUBS.search(text)] if "megatron" in text and not is_own else []
+        for match in matches:
             if match is not None:
                 yield path, text.count("\n", 0, match.start()) + 1, match.group().strip()
 

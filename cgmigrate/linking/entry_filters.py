@@ -37,7 +37,7 @@ _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 _KINDS = ("isinstance", "type", "bool", "callable")
 _SPELLS = frozenset(("lower", "upper", "replace", "format", "join", "removeprefix", "removesuffix", "strip"))
 """Methods with which code makes a name."""
-_GIVEN = ("filter", "sorted", "map", "any", "all")
+_CALLBACKS = ("filter", "sorted", "map", "any", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class EntryFilter:
     of_object: bool
     """Whether it goes through the attributes of an object."""
     by_truth: bool
-    """Whether it tells true values from false ones."""
+    """Whether it distinguishes true values from false ones."""
     parts: frozenset[str] = frozenset()
     """The parts of names for which it looks; empty if it looks at all entries."""
 
-    def tells(self, names: Collection[str]) -> bool:
-        """Return whether it tells some of the settings from others, or looks at all of them."""
+    def distinguishes(self, names: Collection[str]) -> bool:
+        """Return whether it distinguishes some of the settings from others, or looks at all of them."""
         return not self.parts or any(len({part in name for name in names}) > 1 for part in self.parts)
 
 
@@ -81,7 +81,7 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
     iterated = set(_iterated_in(tree))
     for node in ast.walk(tree):
         for loop in _loops_of(node):
-            parts = frozenset(_parts_told(loop)) if _is_view(loop.iterated, own) else frozenset()
+            parts = frozenset(_parts_distinguished(loop)) if _is_view(loop.iterated, own) else frozenset()
             if parts or _looks(loop, own):
                 bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
@@ -91,9 +91,14 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             yield EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
         if (made := _name_made_in(node)) is not None:
             yield EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
-        if isinstance(node, ast.Call) and dotted(node.func) in _GIVEN and node.args and _is_view(node.args[-1], own):
-            given = (*node.args, *(one.value for one in node.keywords))
-            if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in given):
+        if (
+            isinstance(node, ast.Call)
+            and dotted(node.func) in _CALLBACKS
+            and node.args
+            and _is_view(node.args[-1], own)
+        ):
+            arguments = (*node.args, *(one.value for one in node.keywords))
+            if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments):
                 yield _filter(node.args[-1], True)
 
 
@@ -222,8 +227,8 @@ def _reads_by(node: ast.AST, key: str) -> bool:
     return False
 
 
-def _parts_told(loop: _Loop) -> Iterator[str]:
-    """Yield the parts by which code tells names from others: `"graph" in key`."""
+def _parts_distinguished(loop: _Loop) -> Iterator[str]:
+    """Yield the parts by which code distinguishes names: `"graph" in key`."""
     for node in loop.nodes():
         match node:
             case ast.Compare(left=ast.Constant(value=str(part)), ops=[ast.In() | ast.NotIn()]):

@@ -109,7 +109,7 @@ def _patterns(catalogue: Catalogue) -> list[tuple[re.Pattern[str], dict[str, fro
 
 
 def _is_common(part: str, name: str, catalogue: Catalogue) -> bool:
-    """Return whether a part is in all names that replace a name as well: it does not tell one from the other."""
+    """Return whether a part is in all names that replace a name as well: it does not distinguish them."""
     newer = catalogue[name].replaced_by
     return bool(newer) and all(part in one for one in newer)
 

@@ -85,7 +85,7 @@ class OpenPlaces:
     _loops: list[tuple[str, EntryFilter]] | None = None
     """The code that looks at all entries, with its files."""
     _filters: dict[frozenset[str], list[tuple[OpenPlace, bool]]] = field(default_factory=dict)
-    """Names → the code that tells some of them from others."""
+    """Names → the code that distinguishes some of them from others."""
     _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
     """Classes → the code that replaces one of them."""
 
@@ -180,8 +180,8 @@ class OpenPlaces:
         yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
         if not fix.is_proved:
             near = partial(self._is_near, own=own)
-            found = chain(name_parts_in(self.texts, fix.names, own), tools_about(fix.text_change, self.texts, near))
-            yield from (OpenPlace(*one) for one in found)
+            places = chain(name_parts_in(self.texts, fix.names, own), tools_about(fix.text_change, self.texts, near))
+            yield from (OpenPlace(*one) for one in places)
 
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
         own = os.path.realpath(fix.path)
@@ -195,18 +195,18 @@ class OpenPlaces:
 
     def _class_changes_of(self, classes: frozenset[str], *, is_own: bool) -> list[OpenPlace]:
         if (classes, is_own) not in self._changes:
-            found = class_changes_in(self.texts, classes, is_own=is_own)
-            self._changes[classes, is_own] = [OpenPlace(*one) for one in found]
+            places = class_changes_in(self.texts, classes, is_own=is_own)
+            self._changes[classes, is_own] = [OpenPlace(*one) for one in places]
         return self._changes[classes, is_own]
 
     def _filters_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:
-        """Return the code that tells names or values from others, and whether it is about attributes of an object."""
+        """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
         if names not in self._filters:
             tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
             loops = [
                 (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
                 for path, one in self._every_loop()
-                if one.tells(names)
+                if one.distinguishes(names)
             ]
             self._filters[names] = [*tests, *loops]
         return self._filters[names]

@@ -31,8 +31,8 @@ class ProjectTexts:
         """Return the real paths of the files that contain one of some words, in any case."""
         key = tuple(sorted(set(words)))
         if key not in self._holding:
-            found = tracked_files(self.top, key, "*", any_case=True)
-            self._holding[key] = sorted({os.path.realpath(one) for one in found})
+            paths = tracked_files(self.top, key, "*", any_case=True)
+            self._holding[key] = sorted({os.path.realpath(one) for one in paths})
         return self._holding[key]
 
     def text(self, path: str) -> str:

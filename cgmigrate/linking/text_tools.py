@@ -20,7 +20,7 @@ from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
 
-FoundText = tuple[str, int, str]
+TextPlace = tuple[str, int, str]
 """A file, the number of a line, and the code there."""
 
 _CODE = (".py", ".ipynb")
@@ -139,18 +139,18 @@ class TextChange:
         return (compiled.search(self.old) is None) != (compiled.search(self.new) is None)
 
 
-def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str], bool]) -> Iterator[FoundText]:
+def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str], bool]) -> Iterator[TextPlace]:
     """Yield the places that look at the text of a file that a fix changes, in the files that can be about it."""
     for path in texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS, change.name)):
         is_own = path == change.path and not path.endswith(_SHELL)
         if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
             continue
         text = texts.text(path)
-        found = _in_code(text, change) if path.endswith(_CODE) else None
+        place = _in_code(text, change) if path.endswith(_CODE) else None
         if not path.endswith(".py") or _STARTS.search(text):
-            found = found or _in_script(path, text, change)
-        if found is not None:
-            yield path, *found
+            place = place or _in_script(path, text, change)
+        if place is not None:
+            yield path, *place
 
 
 def _in_script(path: str, text: str, change: TextChange) -> tuple[int, str] | None:
@@ -206,13 +206,14 @@ def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:
 
 @lru_cache(maxsize=4096)
 def _searched_in(text: str) -> list[tuple[int, str]]:
-    """Return the texts that code looks for, with their lines; it is asked again for each fix."""
+    """Return the texts that code looks for, with their lines; it is called again for each fix."""
     try:
-        found = list(searches_in(ast.parse(text)))
+        constants = list(searches_in(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     return [
-        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value)) for one in found
+        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value))
+        for one in constants
     ]
 
 
@@ -243,7 +244,7 @@ def reaches(text: str, path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _patterns_of_names(text: str) -> list[str]:
-    """Return the patterns of names of files in a text; it is asked again for each fix."""
+    """Return the patterns of names of files in a text; it is called again for each fix."""
     parts = (one.rpartition("/")[2] for one in _GLOB.findall(text))
     return sorted({one for one in parts if one.strip("*.")})
 
@@ -282,7 +283,7 @@ def _patterns_in(line: str) -> Iterator[str]:
             yield one[2]
 
 
-def uses_of_output(path: str, texts: ProjectTexts) -> Iterator[FoundText]:
+def uses_of_output(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
     """Yield the places that run a script and look at what it prints, or at the words with which it starts programs."""
     name = os.path.basename(path)
     looks = re.compile(_LOOKS_AT_OUTPUT.format(name=re.escape(name)), re.MULTILINE)
@@ -295,7 +296,7 @@ def uses_of_output(path: str, texts: ProjectTexts) -> Iterator[FoundText]:
             yield other, text.count("\n", 0, match.start()) + 1, match.group().strip()[:60]
 
 
-def name_parts_in(texts: ProjectTexts, names: Collection[str], own: str) -> Iterator[FoundText]:
+def name_parts_in(texts: ProjectTexts, names: Collection[str], own: str) -> Iterator[TextPlace]:
     """Yield the places that make a name or a flag of parts: ``--cuda-graph-$WHAT``."""
     begins = {name[: at + 1] for name in names for at, one in enumerate(name) if one == "_"}
     spelled = sorted({*begins, *(one.replace("_", "-") for one in begins)})
@@ -306,22 +307,22 @@ def name_parts_in(texts: ProjectTexts, names: Collection[str], own: str) -> Iter
             yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
 
 
-def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[FoundText]:
-    """Yield the places of code that tell names from others by how they begin or end, or look for them in a text."""
+def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
+    """Yield the places of code that distinguish names by how they begin or end, or look for them in a text."""
     for path in texts.holding(("startswith(", "endswith(", "in repr(", "in str(")):
         if not path.endswith(_CODE) or is_part_of_megatron(path):
             continue
         text = texts.text(path)
         for match in _NAME_TEST.finditer(text):
-            found = [getattr(name, match[1])(match[2]) for name in names]
-            if any(found) and not all(found):
+            results = [getattr(name, match[1])(match[2]) for name in names]
+            if any(results) and not all(results):
                 yield path, text.count("\n", 0, match.start()) + 1, match.group()
         for match in _IN_TEXT_OF_OBJECT.finditer(text):
             if any(match[2] in name for name in names):
                 yield path, text.count("\n", 0, match.start()) + 1, match.group()
 
 
-def readers_of_exports(path: str, old: str, texts: ProjectTexts) -> Iterator[FoundText]:
+def readers_of_exports(path: str, old: str, texts: ProjectTexts) -> Iterator[TextPlace]:
     """Yield the places, in other files, that look at a variable with the words that change."""
     text = texts.text(path)
     for name in sorted(set(re.findall(r"\b([A-Za-z_]\w*)\+?=", old))):

@@ -1,4 +1,4 @@
-"""Fixes that may be met by something outside of them: the guard, asked for each fix that would be safe.
+"""Fixes that may be met by something outside of them: the guard, called for each fix that would be safe.
 
 The fixes of files that are planned together account for each other's lines.
 """

@@ -187,8 +187,8 @@ def _met(
         for path, examined in zip((path for path in paths if path in proved), guard(every), strict=True):
             reasons, groups = examined.relations.open_places, proved[path].groups
             for name, one in candidates[path].sets.items():
-                found = [reasons[index] for _, index in one.members if index in reasons and index in groups]
-                met |= {name: found[0]} if found else {}
+                places = [reasons[index] for _, index in one.members if index in reasons and index in groups]
+                met |= {name: places[0]} if places else {}
     return met
 
 

@@ -80,10 +80,10 @@ def _of_object(run: Run, owner: Object, name: str) -> object:
 def _unset(run: Run, owner: Object, name: str) -> object:
     """Return an attribute that nothing has set."""
     if name in KEPT_STATE and not (owner.is_bare or _is_mock(owner)):
-        if owner.is_given and name in TRACKERS:
+        if owner.is_argument and name in TRACKERS:
             return Unknown(f"{owner.key}.{name}")
         return _default(run, name)
-    if owner.is_bare and owner.of is None and not owner.is_given:
+    if owner.is_bare and owner.of is None and not owner.is_argument:
         return MISSING
     return _part(owner, name)
 
@@ -99,7 +99,7 @@ def _part(owner: Object, name: str) -> object:
     """Return an attribute that nothing has set: an object, unless code shows that it is none."""
     if owner.is_bare and name in SETTINGS:
         return Unknown(f"{owner.key}.{name}")
-    made = Object(f"{owner.key}.{name}", is_given=owner.is_given, is_part=True, is_foreign=owner.is_foreign)
+    made = Object(f"{owner.key}.{name}", is_argument=owner.is_argument, is_part=True, is_foreign=owner.is_foreign)
     owner.fields[name] = made
     return made
 
@@ -114,9 +114,9 @@ def _of_class(run: Run, owner: Class, name: str, instance: Object | None) -> obj
             continue
         if name in base.made:
             return base.made[name]
-        found = next(((st, value) for own, st, value in members_of(base) if own == name), None)
-        if found is not None:
-            return _member(run, base, *found, instance)
+        member = next(((st, value) for own, st, value in members_of(base) if own == name), None)
+        if member is not None:
+            return _member(run, base, *member, instance)
     if instance is None and name not in KEPT_STATE:
         return Unknown(f"{owner.node.name}.{name}") if not is_record(run, owner) else MISSING
     return MISSING
@@ -127,10 +127,10 @@ def read_above(run: Run, of: object, name: str) -> object:
     assert isinstance(of, tuple)
     own, instance = of
     for base in list(bases_of(run, own))[1:]:
-        found = next((one for one in members_of(base) if one[0] == name), None) if isinstance(base, Class) else None
-        if found is not None:
+        member = next((one for one in members_of(base) if one[0] == name), None) if isinstance(base, Class) else None
+        if member is not None:
             assert isinstance(base, Class)
-            value = _member(run, base, *found[1:], instance if isinstance(instance, Object) else None)
+            value = _member(run, base, *member[1:], instance if isinstance(instance, Object) else None)
             return Bound(value, (instance,)) if isinstance(value, Function) and instance is not None else value
     return External(f"super().{name}")
 
@@ -194,7 +194,7 @@ def write(run: Run, owner: object, name: str, value: object) -> None:
             elif run.is_reading:
                 run.event("sets", owner, name, value)
             run.objects.setdefault(owner.key, owner)
-            run.sets_given = run.sets_given or (owner.is_given and name in KEPT_STATE)
+            run.sets_argument = run.sets_argument or (owner.is_argument and name in KEPT_STATE)
             owner.fields[name] = value
         case Class():
             owner.made[name] = value

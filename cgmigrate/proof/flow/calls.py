@@ -78,10 +78,10 @@ def call_function(run: Run, function: Function, positional: list[object], named:
         wrapped = _decorated(run, function)
         if wrapped is not function:
             return call(run, wrapped, positional, named)
-    given = (*positional, *named.values())
-    is_whole = function.scope is None and any(map(_names_setting, given))
+    values = (*positional, *named.values())
+    is_whole = function.scope is None and any(map(_names_setting, values))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
-        is_whole = (all(map(is_plain, given)) and bool(given)) or any(map(_needs_whole, given))
+        is_whole = (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
         is_whole = is_whole or (run.is_test and not KEPT_STATE.isdisjoint(named))
         if not is_whole:
             return _not_followed(run, function, positional, named)
@@ -126,9 +126,9 @@ def _not_followed(run: Run, function: Function, positional: list[object], named:
     last = node.body[-1] if not isinstance(node, ast.Lambda) else None
     if isinstance(last, ast.Return) and isinstance(last.value, ast.Name):
         names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
-        given = {**dict(zip(names, positional, strict=False)), **named}
-        if last.value.id in given:
-            return given[last.value.id]
+        values = {**dict(zip(names, positional, strict=False)), **named}
+        if last.value.id in values:
+            return values[last.value.id]
     return _unknown(run, function.name, positional, named, is_external=not _returns_unknown(node))
 
 
@@ -160,7 +160,7 @@ def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _decorated(run: Run, function: Function) -> object:
-    """Return what the decorators of a function at the top of a module make of it."""
+    """Return what the decorators of a function at the top of a module return for it."""
     assert not isinstance(function.node, ast.Lambda)
     own = Evaluator(run, function.module, Scope())
     plain = Function(function.module, function.node, Scope(), function.owner)
@@ -234,9 +234,9 @@ def _set_class_settings(run: Run, made: Object, bases: list[Class]) -> None:
         for name, statement, value in members_of(base):
             if value is not None and (name in KEPT_STATE):
                 run.note(base.module, statement)
-                found = attributes.field_default(run, base, value)
-                if found is not attributes.MISSING:
-                    attributes.write(run, made, name, found)
+                default = attributes.field_default(run, base, value)
+                if default is not attributes.MISSING:
+                    attributes.write(run, made, name, default)
 
 
 def _member_named(bases: list[Class], name: str) -> Function | None:
@@ -252,8 +252,8 @@ def _member_named(bases: list[Class], name: str) -> Function | None:
 
 def _external(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
     last = name.rpartition(".")[2]
-    if name in PATCHES and (found := replacement(run, positional, named)) is not None:
-        return found
+    if name in PATCHES and (stand_in := replacement(run, positional, named)) is not None:
+        return stand_in
     if last in _EXTERNAL and positional:
         return _EXTERNAL[last](run, positional, named)
     if last in _PASSING or last in _SHOWING:
@@ -297,7 +297,7 @@ def _unknown(
     if not is_external:
         for one in (*positional, *named.values()):
             _fill(one)
-    return Object(run.number(f"{name}()"), is_part=True, is_given=not is_external, is_foreign=is_external)
+    return Object(run.number(f"{name}()"), is_part=True, is_argument=not is_external, is_foreign=is_external)
 
 
 def _fill(value: object) -> None:
@@ -307,8 +307,8 @@ def _fill(value: object) -> None:
 
 
 def _object(run: Run, function: Object, positional: list[object], named: dict[str, object]) -> object:
-    if function.key == "monkeypatch.setattr" and (found := replacement(run, positional, named)) is not None:
-        found.enter(run)
+    if function.key == "monkeypatch.setattr" and (stand_in := replacement(run, positional, named)) is not None:
+        stand_in.enter(run)
         return None
     if isinstance(function.of, Class):
         method = attributes.read(run, function, "__call__", Builtin("none"))
@@ -349,13 +349,13 @@ def _copy(run: Run, value: object, seen: dict[int, object], *, is_deep: bool) ->
     if id(value) in seen:
         return seen[id(value)]
     if isinstance(value, Object):
-        if value.is_given and not value.is_bare and not value.is_part:
+        if value.is_argument and not value.is_bare and not value.is_part:
             run.hold(value)
         made = seen[id(value)] = Object(
             run.number(f"copy of {value.key}"),
             {},
             value.of,
-            value.is_given,
+            value.is_argument,
             value.is_bare,
             value.is_part,
             value.is_foreign,
@@ -460,7 +460,7 @@ def _setattr(run: Run, positional: list[object], _named: dict[str, object]) -> o
     owner, name, value = positional
     if isinstance(name, str):
         attributes.write(run, owner, name, value)
-    elif isinstance(owner, Object) and not (owner.is_bare and not owner.is_given):
+    elif isinstance(owner, Object) and not (owner.is_bare and not owner.is_argument):
         raise NotFollowedError("it sets attributes by names that are not known")
     return None
 
@@ -574,11 +574,13 @@ def _method(owner: object, name: str, positional: list[object], named: dict[str,
     return result
 
 
-def _is_computed(owner: str | bytes | int, name: str, given: Iterable[object]) -> bool:
+def _is_computed(owner: str | bytes | int, name: str, values: Iterable[object]) -> bool:
     """Return whether a method of a text or a number is computed: all that it gets is known, and no result is large."""
     if name.startswith("__") or (name == "format" and isinstance(owner, str) and has_width(owner)):
         return False
-    return all(is_plain(one) and not is_large(one) and not (isinstance(one, int) and one > MOST_PARTS) for one in given)
+    return all(
+        is_plain(one) and not is_large(one) and not (isinstance(one, int) and one > MOST_PARTS) for one in values
+    )
 
 
 _CALLS: dict[type, Callable[[Run, Any, list[object], dict[str, object]], object]] = {

@@ -14,7 +14,7 @@ from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.names import class_of, is_record
-from cgmigrate.proof.flow.run import Frozen, GivenError, Line, Name, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.run import Frozen, Line, Name, Run, Side, StateNeededError, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
@@ -88,12 +88,12 @@ class Result:
 
 def entries_of(module: Module, side: Side) -> Iterator[Entry]:
     """Yield the entry points of a module that touch settings."""
-    found = dict[str, Entry]()
+    entries = dict[str, Entry]()
     for name, node in functions_of(module.tree.body):
         if side.slice.is_entry(node, module):
             lines = node.lineno, node.end_lineno or node.lineno
-            found[name] = Entry(module.path, name, lines, side.slice.sets(node, module))
-    yield from found.values()
+            entries[name] = Entry(module.path, name, lines, side.slice.sets(node, module))
+    yield from entries.values()
     definitions = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
     rest = [one for one in module.tree.body if not isinstance(one, definitions)]
     if any(side.slice.is_entry(one, module) for one in rest):
@@ -102,14 +102,14 @@ def entries_of(module: Module, side: Side) -> Iterator[Entry]:
 
 
 def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
-    """Return what an entry point does before and after the edits; ``pair`` is the state of given objects."""
+    """Return what an entry point does before and after the edits; ``pair`` is the state of arguments."""
     states = (((), ()), pair) if pair not in (None, ((), ())) else (((), ()),)
     state = None if pair is None else len(states) - 1
     both = [one[0] for one in states if one], [one[1] for one in states if one]
     own = _Evaluation(entry, old, new, both, state)
     try:
         own.run()
-    except GivenError:
+    except StateNeededError:
         own.result.needs_state = True
     except NotFollowedError as error:
         own.result.error = f"`{entry.label}` is not followed: {error} ({entry.path})"
@@ -120,7 +120,7 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
 
 @dataclass(slots=True)
 class _Evaluation:
-    """The evaluation of an entry point; ``states`` are those of given objects, before and after the edits."""
+    """The evaluation of an entry point; ``states`` are those of arguments, before and after the edits."""
 
     entry: Entry
     old: Side
@@ -260,7 +260,7 @@ def _takes_default(run: Run, name: str, node: AnyFunction) -> bool:
 def _instance(run: Run, owner: Class, name: str) -> object:
     if name == "cls":
         return owner
-    made = Object("self", is_given=True, is_bare=is_record(run, owner))
+    made = Object("self", is_argument=True, is_bare=is_record(run, owner))
     made.of = owner
     return made
 
@@ -269,7 +269,7 @@ def _argument(run: Run, module: Module, one: ast.arg) -> object:
     annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
     if one.arg in SETTINGS or _PLAIN.search(annotation):
         return Unknown(f"parameter {one.arg}")
-    made = Object(one.arg, is_given=True, is_part=True, is_bare=one.arg in PROGRAMS)
+    made = Object(one.arg, is_argument=True, is_part=True, is_bare=one.arg in PROGRAMS)
     of = run.evaluate(module, one.annotation) if isinstance(one.annotation, (ast.Name, ast.Attribute)) else None
     if isinstance(of, Class):
         made.of, made.is_bare = of, is_record(run, of)
@@ -297,8 +297,8 @@ def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Ou
         difference = f"`{entry.label}` would give the settings another meaning ({entry.path})"
     elif before.events != after.events or (not is_test(entry.path) and _records(before) != _records(after)):
         difference = f"`{entry.label}` would do something else with the settings ({entry.path})"
-    is_reader = before.given and not before.uses and not (before.sets_given or after.sets_given)
-    if (is_reader or (is_test(entry.path) and any(before.given.values()))) and not _fails(entry, before, after):
+    is_reader = before.arguments and not before.uses and not (before.sets_argument or after.sets_argument)
+    if (is_reader or (is_test(entry.path) and any(before.arguments.values()))) and not _fails(entry, before, after):
         # It reads what is validated: the new release makes the same of the object before and after the edits.
         difference = ""
     return Outcome(
@@ -310,7 +310,7 @@ def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Ou
             if agree(one, old.world, new.world) and not is_refused(one[0], old.world)
         ),
         any(one[0] != one[1] for one in pairs),
-        any(not one.is_given for one in before.objects.values() if one.is_holder) or any(before.given.values()),
+        any(not one.is_argument for one in before.objects.values() if one.is_holder) or any(before.arguments.values()),
     )
 
 

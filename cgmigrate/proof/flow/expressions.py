@@ -273,7 +273,7 @@ class Evaluator:
             if not isinstance(owner, dict) or MORE not in owner:
                 raise RaisedError(type(error).__name__) from None
         self._look_up(owner, key)
-        owner[key] = Object(f"{shown(owner)}[{shown(key)}]", is_given=True, is_part=True)
+        owner[key] = Object(f"{shown(owner)}[{shown(key)}]", is_argument=True, is_part=True)
         return owner[key]
 
     def _member(self, of: str, key: object) -> object:

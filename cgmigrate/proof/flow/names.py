@@ -72,9 +72,9 @@ def class_of(run: Run, module: Module, node: ast.ClassDef) -> Class:
     """Return a class of a module: the same one each time."""
     if node not in run.classes:
         run.classes[node] = Class(module, node)
-    found = run.classes[node]
-    assert isinstance(found, Class)
-    return found
+    known = run.classes[node]
+    assert isinstance(known, Class)
+    return known
 
 
 def imported(run: Run, module: Module, one: Import) -> object:

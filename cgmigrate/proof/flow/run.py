@@ -25,7 +25,7 @@ KEPT_STATE = frozenset((*SETTINGS, *TRACKERS))
 """What is the state of an object: the settings, and the flags of random numbers."""
 
 
-class GivenError(Exception):
+class StateNeededError(Exception):
     """Code uses an object that other code gives to it."""
 
 
@@ -60,7 +60,7 @@ class Side:
 class Run:
     """One path through an entry point.
 
-    ``states`` are the settings that given objects may have; ``state`` is the number of that which they have, None if
+    ``states`` are the settings that arguments may have; ``state`` is the number of that which they have, None if
     it is not known that code gets an object.
     """
 
@@ -84,15 +84,15 @@ class Run:
     globals: dict[tuple[str, str], object] = field(default_factory=dict)
     classes: dict[ast.ClassDef, object] = field(default_factory=dict)
     yielded: list[object] = field(default_factory=list)
-    given: dict[str, int] = field(default_factory=dict)
-    """The given objects, each with the number of its state."""
+    arguments: dict[str, int] = field(default_factory=dict)
+    """The arguments, each with the number of its state."""
     outcome: str = ""
     refuses: bool = False
     """Whether a statement of the code raises the error."""
     is_test: bool = False
     has_read: bool = False
     """Whether a setting of an object that is no record was read."""
-    sets_given: bool = False
+    sets_argument: bool = False
     """Whether it sets something of an object that other code gives."""
     is_reading: bool = False
     """Whether the current statement uses what is read of settings."""
@@ -116,8 +116,8 @@ class Run:
             return self.choices[key][0]
         fixed = self.decided.get(key)
         if fixed is None:
-            asked = sum(one not in self.decided for one in self.choices)
-            fixed = self.planned[asked] if asked < len(self.planned) else 0
+            undecided = sum(one not in self.decided for one in self.choices)
+            fixed = self.planned[undecided] if undecided < len(self.planned) else 0
         self.choices[key] = fixed, count
         if len(self.choices) > _MOST_CHOICES:
             raise NotFollowedError("it has too many conditions")
@@ -169,19 +169,19 @@ class Run:
         return made
 
     def hold(self, one: Object) -> None:
-        """Note that an object has settings; a given one gets those of a state."""
+        """Note that an object has settings; an argument gets those of a state."""
         if one.is_holder:
             return
         one.is_holder, one.is_part = True, False
         self.objects[one.key] = one
-        if not one.is_given or one.is_bare:
+        if not one.is_argument or one.is_bare:
             return
         if self.state is None:
-            raise GivenError
+            raise StateNeededError
         number = self.state
-        if self.given:
+        if self.arguments:
             number = (self.state, 0)[self.choose(f"state of {one.key}", 2 if self.state else 1)]
-        self.given[one.key] = number
+        self.arguments[one.key] = number
         for name, value in self.states[number]:
             one.fields[name] = thawed(value)
 

@@ -140,7 +140,7 @@ def _gives_from(state: Frozen, candidate: _Candidate, arguments: list[list[str]]
     function = Function(source, candidate.node)
 
     def start(run: Run) -> object:
-        return call_function(run, function, [Object("config", is_given=True, is_part=True), *arguments], {})
+        return call_function(run, function, [Object("config", is_argument=True, is_part=True), *arguments], {})
 
     expected = arguments[0] if arguments else []
     runs = list(paths_of(start, lambda planned: Run(side, HANDLERS, [state], 0, planned)))
@@ -182,11 +182,11 @@ def _is_harmless_call(function: ast.expr, module: Module, seen: frozenset[str]) 
 
 
 def _is_set(run: Run, expected: list[str]) -> bool:
-    if run.outcome != "returns None" or run.events or len(run.given) != 1:
+    if run.outcome != "returns None" or run.events or len(run.arguments) != 1:
         return False
-    (given,) = (one for one in run.objects.values() if one.key in run.given)
-    settings = dict(state_of(given))
-    modules = given.fields.get(MODULES)
+    (argument,) = (one for one in run.objects.values() if one.key in run.arguments)
+    settings = dict(state_of(argument))
+    modules = argument.fields.get(MODULES)
     return (
         plain_setting(modules) == expected
         and settings.get(SCOPE) is None

@@ -161,7 +161,7 @@ class Slice:
         index = self._index(module)
         if self._readers[0] != self.version:
             self._readers = self.version, self.functions - self.writers
-        return self._found(module, "readers", [(SETTINGS, index.every), (self._readers[1], index.called)])
+        return self._matching(module, "readers", [(SETTINGS, index.every), (self._readers[1], index.called)])
 
     def lines_with(self, word: str, module: Module) -> list[int]:
         """Return the lines of a module with a word."""
@@ -182,24 +182,24 @@ class Slice:
 
     def _settings_in(self, module: Module) -> list[int]:
         """Return the lines of a module with names of settings."""
-        return self._found(module, "settings", [(SETTINGS, self._index(module).every)])
+        return self._matching(module, "settings", [(SETTINGS, self._index(module).every)])
 
     def _writes_in(self, module: Module) -> list[int]:
         """Return the lines of a module that set settings, or call functions that do."""
         index = self._index(module)
-        return self._found(module, "writes", [(self.settings, index.stored), (self.writers, index.called)])
+        return self._matching(module, "writes", [(self.settings, index.stored), (self.writers, index.called)])
 
     def _sets_in(self, module: Module) -> list[int]:
-        return self._found(module, "sets", [(self.settings, self._index(module).stored)])
+        return self._matching(module, "sets", [(self.settings, self._index(module).stored)])
 
     def _leads_in(self, module: Module) -> list[int]:
         """Return the lines of a module that set attributes which lead to objects with settings."""
-        return self._found(module, "leads", [(self.paths, self._index(module).stored)])
+        return self._matching(module, "leads", [(self.paths, self._index(module).stored)])
 
     def _lines_of(self, module: Module) -> list[int]:
         index = self._index(module)
         tables = [(self.settings, index.every), (self.paths, index.stored), (self.functions, index.called)]
-        return self._found(module, "words", tables)
+        return self._matching(module, "words", tables)
 
     def _index(self, module: Module) -> _Index:
         if module not in self._indices:
@@ -207,7 +207,9 @@ class Slice:
             self._indices[module].read(module)
         return self._indices[module]
 
-    def _found(self, module: Module, kind: str, tables: Iterable[tuple[Set[str], dict[str, list[int]]]]) -> list[int]:
+    def _matching(
+        self, module: Module, kind: str, tables: Iterable[tuple[Set[str], dict[str, list[int]]]]
+    ) -> list[int]:
         version, lines = self._lines.get((module, kind), (-1, []))
         if version != self.version:
             lines = sorted({line for words, table in tables for word in words & table.keys() for line in table[word]})

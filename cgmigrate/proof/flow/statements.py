@@ -159,7 +159,7 @@ def _function(own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef) -> N
 
 
 def decorated(own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef, value: object) -> object:
-    """Return what the decorators of a function make of it."""
+    """Return what the decorators of a function return for it."""
     for decorator in reversed(node.decorator_list):
         function = own.value(decorator)
         if isinstance(function, (Function, Bound)):
@@ -206,7 +206,9 @@ def _for(own: Evaluator, node: ast.For | ast.AsyncFor, kept: Kept) -> None:
     items = own.items(source)
     if items is None:
         key = shown(source)
-        items = [Object(f"item of {key}", is_part=True, is_given=True)] if own.run.choose(f"loop over {key}", 2) else []
+        items = (
+            [Object(f"item of {key}", is_part=True, is_argument=True)] if own.run.choose(f"loop over {key}", 2) else []
+        )
     for item in items:
         own.bind(node.target, item)
         try:

@@ -112,7 +112,7 @@ class Attribute:
 class Object:
     """An object with attributes; the same key is the same object, before and after the edits.
 
-    ``is_given`` says that other code gave it; ``is_bare``, that it has only the attributes that were set.
+    ``is_argument`` says that other code gave it; ``is_bare``, that it has only the attributes that were set.
     ``is_part`` says that nothing shows that it is an object: code only reads it as an attribute of one.
     """
 
@@ -120,7 +120,7 @@ class Object:
     fields: dict[str, object] = field(default_factory=dict)
     of: object = None
     """Its class, if it is one of the checkout, or external."""
-    is_given: bool = False
+    is_argument: bool = False
     is_bare: bool = False
     is_part: bool = False
     is_foreign: bool = False
