@@ -44,6 +44,8 @@ BRIDGE = "megatron.bridge"
 RECIPES = (f"{BRIDGE}.recipes", f"{BRIDGE}.perf_recipes", f"{BRIDGE}.diffusion.recipes")
 REAL = (*RECIPES, f"{BRIDGE}.utils.cuda_graph")
 FLAGS = ("use_te_rng_tracker", "te_rng_tracker", "inference_rng_tracker")
+ENDED = "not executed: it returns no configuration"
+"""The result of a function that ends without an error, but is no recipe: of a test that passes."""
 TRUTH = [True]
 """What a stand-in is as a condition."""
 _FIELDS = dataclasses.fields
@@ -256,10 +258,12 @@ def _effect(function: Any, truth: bool, read: Callable[[Any, Any], dict[str, Any
     TRUTH[0] = truth
     try:
         made = function()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # what a test of pytest fails with is no Exception
         return f"not executed: {type(error).__name__}: {error}"
     if not isinstance(made, Anything) or not isinstance(made.model, Anything):
-        return "not executed: it returns no configuration"
+        return ENDED
     try:
         return read(made.model, made.rng)
     except Exception as error:
@@ -384,6 +388,16 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> Comparison:
             elif was != now:
                 differs[recipe] = f"{was} -> {now}"
     return Comparison(executed, capturing, raises, differs)
+
+
+def failing_now(before: dict[str, Any], after: dict[str, Any]) -> dict[str, str]:
+    """Return the functions that end without a configuration, as tests that pass do, and fail in the second tree."""
+    failing: dict[str, str] = {}
+    for name, both in before.items():
+        pairs = zip(both, after.get(name) or ["is gone"] * 2, strict=True) if isinstance(both, list) else ()
+        if why := next((str(now) for was, now in pairs if was == ENDED != now), ""):
+            failing[name] = why
+    return failing
 
 
 def fixed_copy(tree: Path, into: Path) -> str:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.run import Run
     from cgmigrate.project.inputs import InputError
     from cgmigrate.report import Reported, RuleName, RunReport
-    from cgmigrate.report.style import Style
+    from cgmigrate.report.style import StreamStyle
 
 
 LINES_AT_ONCE, BYTES_AT_ONCE = 50, 8192
@@ -228,7 +228,7 @@ class Output:
         return self._progress_hidden()
 
     @property
-    def style(self) -> Style:
+    def style(self) -> StreamStyle:
         """The colours and links of the report's stream; none in a file."""
         if self.reporting.output_file is not None:
             from cgmigrate.report.style import PLAIN
@@ -257,15 +257,15 @@ def _fails(diagnostic: LintDiagnostic, least: Severity) -> bool:
     return diagnostic.severity.reaches(least) or diagnostic.reports in UNREADABLE
 
 
-def style_of(stream: TextIO, coloured: bool) -> Style:
+def style_of(stream: TextIO, coloured: bool) -> StreamStyle:
     """Return what a stream shows."""
-    from cgmigrate.report.style import PLAIN, Style
+    from cgmigrate.report.style import PLAIN, StreamStyle
 
     if not coloured:
         return PLAIN
     from cgmigrate.cli.hyperlinks import shows_links
 
-    return Style(colours=True, links=shows_links(stream))
+    return StreamStyle(colours=True, links=shows_links(stream))
 
 
 def colour_option(option: str) -> bool | None:

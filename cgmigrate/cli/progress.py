@@ -105,7 +105,7 @@ class Bar:
 def line(run: Watched) -> str:
     """Return the bar: first all files are searched for the settings, then the files with settings are checked.
 
-    Following the objects of a large checkout takes minutes, in which no file is done.
+    Following the objects of a large checkout takes a minute, in which no file is done.
     """
     if run.following:
         return f"Following objects across {run.following:,} files of code with settings …"

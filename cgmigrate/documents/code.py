@@ -61,6 +61,11 @@ class CodeText:
         starts = [start for part in parts for start in part.starts]
         return cls("".join(part.text for part in parts), starts, [end for part in parts for end in part.ends])
 
+    def inside(self, around: CodeText) -> CodeText:
+        """Return code whose places are those of other code as code of the file."""
+        starts = [around.starts[start] for start in self.starts]
+        return CodeText(self.text, starts, [around.ends[end - 1] for end in self.ends])
+
     def __add__(self, other: CodeText) -> CodeText:
         return CodeText.joined((self, other))
 
@@ -77,10 +82,6 @@ class CodeText:
     def position(self, offset: int) -> int | None:
         """Return where a character of the file is in the code, None if it is not in it."""
         return self._positions.get(offset)
-
-    def is_added(self, at: int) -> bool:
-        """Return whether the file has no character for one of the code."""
-        return self.starts[at] == self.ends[at]
 
     def span(self, span: Span) -> Span:
         """Return where a part of the code is in the file: from its first character there to its last one."""

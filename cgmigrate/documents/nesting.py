@@ -33,7 +33,7 @@ def as_written(text: str) -> str:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Nested:
+class NestedText:
     """A text in another syntax inside a file.
 
     ``number`` is its place among the texts of the file that may be parts, ``span`` is where all of it is. ``name`` is
@@ -110,7 +110,7 @@ class Nested:
 class ReadPart:
     """A part with its document; ``first_site`` is the index of its first site in the file."""
 
-    part: Nested
+    part: NestedText
     document: Document
     first_site: int
 
@@ -130,7 +130,7 @@ class NestingDocument(TextDocument):
     def __init__(
         self,
         outer: Document,
-        parts: Sequence[tuple[Nested, Document]],
+        parts: Sequence[tuple[NestedText, Document]],
         read: Callable[[str, Collection[int]], Document],
     ) -> None:
         self.outer = outer
@@ -192,7 +192,7 @@ class NestingDocument(TextDocument):
             commands=tuple(replace(command, place=(part.number, *command.place)) for command in site.commands),
         )
 
-    def _problem(self, problem: Problem, part: Nested) -> Problem:
+    def _problem(self, problem: Problem, part: NestedText) -> Problem:
         """Return a problem of a part as one of the file: it is not rewritten."""
         advice = problem.advice or (f"write `{problem.replacement}`" if problem.replacement else "")
         return Problem(problem.kind, part.code.span(problem.span), part.shown(problem.message), advice=advice)

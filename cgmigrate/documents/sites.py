@@ -192,6 +192,9 @@ class Site:
     """The command lines that surely get it, if it consists of overrides."""
     read_back: str = ""
     """Where the code around reads a setting back, which has to change together with it; empty if it does not."""
+    meets: frozenset[str] = frozenset()
+    """By what other files may add words to a command line, or get its words: variables, ``@`` for the arguments of the
+    script, and an empty text for what the script computes."""
     elsewhere: str = ""
     """Why its fix is not safe as long as the configuration that it overrides is not known."""
 
@@ -396,10 +399,3 @@ def site_ids(document: Document) -> list[SiteId]:
         number = seen[place]
         result.append(SiteId(document.path, f"{place} ({number})".lstrip() if number > 1 else place))
     return result
-
-
-def spans_of(document: Document, indices: Sequence[int]) -> frozenset[Span]:
-    """Return the spans of the settings of some sites and of some problems, both by index."""
-    chosen = frozenset(indices)
-    sites = [written.span for site in document.sites if site.index in chosen for written in site.written]
-    return frozenset([*sites, *(problem.span for problem in document.problems if problem.index in chosen)])

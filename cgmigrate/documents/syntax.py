@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from cgmigrate.documents.comments import UnreadText
-    from cgmigrate.documents.nesting import Nested
+    from cgmigrate.documents.nesting import NestedText
     from cgmigrate.documents.sites import Document
     from cgmigrate.megatron.catalogue import Catalogue
 
@@ -150,7 +150,7 @@ def with_parts(document: Document, syntax: Syntax, numbers: Collection[int] | No
     return NestingDocument(document, inner, lambda edited, numbers: _read(path, edited, syntax, catalogue, numbers))
 
 
-def _part(part: Nested, catalogue: Catalogue) -> Document:
+def _part(part: NestedText, catalogue: Catalogue) -> Document:
     """Return the document of a part, whose name says its syntax."""
     syntax = syntax_of_file(part.name, part.code.text[:SHEBANG_BYTES].encode())
     assert syntax is not None, "it has been found by its name"

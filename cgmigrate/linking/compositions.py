@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.linking.file_references import ListEntry, has_suffix, merge_keys
+from cgmigrate.linking.file_references import DefaultsEntry, has_suffix, merge_keys
 from cgmigrate.linking.yaml_files import SUFFIXES, YamlFiles
 
 KeyPath = tuple[str, ...]
@@ -269,17 +269,19 @@ def _choices(path: str, loader: _Hydra, known: Sequence[str]) -> Iterator[tuple[
     files, root = loader.files, loader.root
     seen = set(known)
     for key, group in loader.groups.items():
-        for other in files.in_folder(os.path.realpath(os.path.join(root, group))):
+        folder = os.path.realpath(os.path.join(root, group))
+        beside = files.in_folder(folder)
+        seen.update(path for path in beside if files.has_settings(path))
+        for other in (*beside, *files.options_below(folder)):
             if other not in known and files.has_settings(other):
-                seen.add(other)
-                name = os.path.basename(other).rpartition(".")[0]
+                name = os.path.relpath(other, folder).rpartition(".")[0]
                 yield other, f"{key}={name}", _Hydra(files, root, {key: (name,)})
     if os.path.dirname(path) != root:
         return
     for other in files.options_below(root):
         if other not in seen:
             group, name = os.path.split(os.path.relpath(other, root).rpartition(".")[0])
-            yield other, f"+{group}={name}", _Hydra(files, root, appended=(ListEntry("", f"/{group}", (name,)),))
+            yield other, f"+{group}={name}", _Hydra(files, root, appended=(DefaultsEntry("", f"/{group}", (name,)),))
 
 
 def _root_of(path: str, files: YamlFiles) -> str:
@@ -311,11 +313,20 @@ class _Config:
     package: str | None = None
     header: str | None = None
     is_optional: bool = False
+    chosen_of: str | None = None
+    """The group, from the root, of which it is an option."""
 
     @property
     def base(self) -> str:
-        """The group of the configuration, from the root."""
-        return os.path.dirname(self.path)
+        """The folder from which its entries are named: its group, also if the option is in a folder below it."""
+        return os.path.dirname(self.path) if self.chosen_of is None else self.chosen_of
+
+    def set_header(self, package: str | None) -> None:
+        """Set the package of the file's header, None without one. Raises CompositionError if there is no package."""
+        if package not in (None, "_group_"):
+            self.header = package if f"{package}.".startswith("_global_.") else f"_global_.{package}"
+        elif self.package is None and ".." in self.group.split("/"):
+            raise CompositionError(f"`{self.group}` has no package in Hydra")
 
     def final_package(self, with_header: bool = True) -> str:
         """Return where the content goes, with dots."""
@@ -335,7 +346,7 @@ class _Hydra:
     root: str
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The choices of the command line, by the key of the group."""
-    appended: tuple[ListEntry, ...] = ()
+    appended: tuple[DefaultsEntry, ...] = ()
     """The groups that the command line appends to the defaults list of the primary configuration."""
     overrides: dict[str, tuple[str, ...]] = field(default_factory=dict)
     choices: dict[str, str] = field(default_factory=dict)
@@ -368,7 +379,7 @@ class _Hydra:
         references = self.files.references(path)
         if references.unclear or not references.is_list:
             raise CompositionError(references.unclear or "`defaults:` is no list")
-        config.header = _header(references.package)
+        config.set_header(references.package)
         own = [Layer(path, _keys(config.final_package()))]
         appended = () if above else self.appended
         if not references.defaults and not appended:
@@ -378,11 +389,11 @@ class _Hydra:
             if entry.is_override:
                 self.overrides.setdefault(self._key(entry, config), entry.names)
         if not any(entry.is_self for entry in entries):
-            entries.append(ListEntry("_self_", names=("_self_",)))
+            entries.append(DefaultsEntry("_self_", names=("_self_",)))
         return self._merged(config, [*entries, *appended], own, (*above, path))
 
     def _merged(
-        self, config: _Config, entries: Sequence[ListEntry], own: list[Layer], above: tuple[str, ...]
+        self, config: _Config, entries: Sequence[DefaultsEntry], own: list[Layer], above: tuple[str, ...]
     ) -> list[Layer]:
         """Return the layers of the entries of a file. The last one is resolved first, and choices of choices last."""
         merged: dict[int, list[Layer]] = {}
@@ -400,7 +411,7 @@ class _Hydra:
             merged[position] = self._of_entry(entries[position], config, names, above)
         return [layer for position in range(len(entries)) for layer in merged[position]]
 
-    def _names(self, entry: ListEntry, config: _Config) -> tuple[str, ...]:
+    def _names(self, entry: DefaultsEntry, config: _Config) -> tuple[str, ...]:
         if not entry.group:
             return entry.names
         key = self._key(entry, config)
@@ -408,7 +419,9 @@ class _Hydra:
             self.used.add(key)
         return self.overrides.get(key, entry.names)
 
-    def _of_entry(self, entry: ListEntry, config: _Config, names: Sequence[str], above: tuple[str, ...]) -> list[Layer]:
+    def _of_entry(
+        self, entry: DefaultsEntry, config: _Config, names: Sequence[str], above: tuple[str, ...]
+    ) -> list[Layer]:
         if entry.group.lstrip("/").startswith("hydra/"):
             # Hydra's own configuration: it is about the run.
             return []
@@ -427,6 +440,7 @@ class _Hydra:
                 config.final_package(),
                 self._package(entry, config),
                 is_optional=entry.is_optional,
+                chosen_of=self._path(entry.group, config) if entry.group else None,
             )
             layers += self._layers(child, above[-1], above)
         return layers
@@ -435,17 +449,15 @@ class _Hydra:
         """Return the path from the root of what an entry of a configuration names."""
         return os.path.normpath(word[1:] if word.startswith("/") else os.path.join(config.base, word))
 
-    def _package(self, entry: ListEntry, config: _Config) -> str | None:
+    def _package(self, entry: DefaultsEntry, config: _Config) -> str | None:
         if entry.package is None:
-            if ".." in (entry.group or entry.names[0]).split("/"):
-                raise CompositionError(f"`{entry.text}` has no package in Hydra")
             return None
         if "_group_" in entry.package:
             group = self._path(entry.group or os.path.dirname(entry.names[0]) or ".", config).replace("/", ".")
             return "_global_." + entry.package.replace("_group_", group)
         return "" if entry.package == "_here_" else entry.package
 
-    def _key(self, entry: ListEntry, config: _Config) -> str:
+    def _key(self, entry: DefaultsEntry, config: _Config) -> str:
         """Return what names a group in overrides: its path from the root, and its package if it is not the default."""
         group = self._path(entry.group, config)
         final = _Config(
@@ -473,13 +485,6 @@ class _Hydra:
             return missing
         possible = frozenset(path for path in options if self.files.has_settings(path))
         return replace(missing, files=possible, is_harmless=not possible)
-
-
-def _header(package: str | None) -> str | None:
-    """Return the package of a file's header from the root, None without one."""
-    if package is None or package == "_group_":
-        return None
-    return package if package == "_global_" or package.startswith("_global_.") else f"_global_.{package}"
 
 
 def _keys(package: str) -> KeyPath:

@@ -23,7 +23,7 @@ _MOST_WORDS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class ListEntry:
+class DefaultsEntry:
     """One entry of ``defaults:``: a path, or a group with the names that are chosen of it.
 
     ``package`` is where the file goes, None if the entry does not say so. ``text`` is the entry as it is written.
@@ -46,7 +46,7 @@ class ListEntry:
 class FileReferences:
     """What a YAML file says about the files that it builds on."""
 
-    defaults: tuple[ListEntry, ...] = ()
+    defaults: tuple[DefaultsEntry, ...] = ()
     is_list: bool = True
     """Whether ``defaults:`` is a list, which Hydra requires."""
     others: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -154,7 +154,7 @@ def _of_root(root: Node, text: str, package: str | None) -> FileReferences:
     known = [entry for entry in entries if entry is not None]
     for item, entry in zip(items, entries, strict=True):
         # Any of its words may name a file.
-        known += [ListEntry(word, names=(word,)) for word in _scalars(item.target)] if entry is None else []
+        known += [DefaultsEntry(word, names=(word,)) for word in _scalars(item.target)] if entry is None else []
     return FileReferences(tuple(known), value.kind == "seq", others, package, unclear)
 
 
@@ -179,12 +179,12 @@ def _words(value: Node) -> tuple[str, ...]:
     return tuple(words) if is_plain and all(word and not re.search(r"\s", word) for word in words) else ()
 
 
-def _entry(item: Node, text: str) -> ListEntry | None:
+def _entry(item: Node, text: str) -> DefaultsEntry | None:
     """Return an entry of ``defaults:``, None if its form is not known."""
     written = " ".join(text[item.start : item.end].split())
     if item.kind == "scalar":
         path, package = _split(item.value)
-        return ListEntry(written, names=(path,), package=package) if path and not re.search(r"\s", path) else None
+        return DefaultsEntry(written, names=(path,), package=package) if path and not re.search(r"\s", path) else None
     pairs = list(item.pairs()) if item.kind == "map" else []
     optional = [value for key, value in pairs if key.value == "optional"]
     pairs = [(key, value) for key, value in pairs if key.value != "optional"]
@@ -196,7 +196,7 @@ def _entry(item: Node, text: str) -> ListEntry | None:
     if not group or names is None or any(word not in _KEYWORDS for word in keywords):
         return None
     is_optional = "optional" in keywords or any(value.target.value == "true" for value in optional)
-    return ListEntry(written, group, names, package, is_optional, "override" in keywords)
+    return DefaultsEntry(written, group, names, package, is_optional, "override" in keywords)
 
 
 def _split(word: str) -> tuple[str, str | None]:

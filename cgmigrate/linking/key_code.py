@@ -16,8 +16,6 @@ class KeyReader:
 
     place: str
     unread: str = ""
-    what: str = "code"
-    """What reads the key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from operator import itemgetter
 
 from cgmigrate.documents.python.key_copies import copy_reader
 from cgmigrate.documents.python.key_types import typed_dicts_in
-from cgmigrate.documents.python.source import Parsed, lines_with
+from cgmigrate.documents.python.source import PythonSource, lines_with
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
 from cgmigrate.linking.name_reads import (
@@ -146,8 +146,6 @@ class ProjectCode:
         return self._trees.pop(path, None)
 
     def _code(self) -> Iterator[KeyCode]:
-        from cgmigrate.linking.text_readers import text_readers
-
         kept = 0
         for path in self._paths():
             code = read_code(path, self.texts.get(path), self.catalogue)
@@ -156,8 +154,6 @@ class ProjectCode:
                 kept += len(self.texts[path])
             respelled = code.in_capitals if code.in_capitals and self._makes_capitals else ()
             yield replace(code, reads=[*code.reads, *respelled], tree=None)
-        if self.top:
-            yield from text_readers(self.top, self.catalogue)
 
     @cached_property
     def _makes_capitals(self) -> bool:
@@ -240,7 +236,7 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
         in_part, respelled = may_read_in_part(text, catalogue), may_respell(text, catalogue)
         if not in_part and not respelled and not may_read_keys(text, catalogue):
             return KeyCode(path)
-        source = Parsed(text, catalogue)
+        source = PythonSource(text, catalogue)
     except UnicodeDecodeError as error:
         raise _UnreadError("is not UTF-8") from error
     except (SyntaxError, ValueError) as error:
@@ -271,7 +267,7 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
     return replace(code, sets=_sets(path, nodes, source), turned_on=_places(path, nodes, source, name_turned_on))
 
 
-def _sets(path: str, nodes: Iterable[ast.AST], source: Parsed) -> list[tuple[str, KeyReader]]:
+def _sets(path: str, nodes: Iterable[ast.AST], source: PythonSource) -> list[tuple[str, KeyReader]]:
     """Return what code sets in objects and mappings, and in text that it writes."""
     in_texts = (named for node in nodes for named in names_in_texts(node, source, source.catalogue.deprecated))
     texts = [(name, KeyReader(f"{path}:{line}")) for name, line in in_texts]
@@ -279,7 +275,7 @@ def _sets(path: str, nodes: Iterable[ast.AST], source: Parsed) -> list[tuple[str
 
 
 def _places(
-    path: str, nodes: Iterable[ast.AST], source: Parsed, name_in: Callable[[ast.AST, Parsed], str]
+    path: str, nodes: Iterable[ast.AST], source: PythonSource, name_in: Callable[[ast.AST, PythonSource], str]
 ) -> list[tuple[str, KeyReader]]:
     """Return the deprecated settings that a function sees in nodes, each with its place."""
     names = ((name_in(node, source), getattr(node, "lineno", 0)) for node in nodes)

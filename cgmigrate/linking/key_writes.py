@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterator, Mapping
 
 from cgmigrate.documents.python.key_copies import KeyCopier, copy_reader
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.linking.name_reads import name_set
 from cgmigrate.linking.name_texts import names_in_texts
 from cgmigrate.megatron.catalogue import Catalogue
@@ -39,7 +39,9 @@ def first_write(
         if is_other and path not in copiers:
             continue
         try:
-            source = Parsed(decode(texts[path] if path in texts else read_bytes(path, MAX_GENERATED))[0], catalogue)
+            source = PythonSource(
+                decode(texts[path] if path in texts else read_bytes(path, MAX_GENERATED))[0], catalogue
+            )
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         lines = source.text.split("\n")
@@ -49,7 +51,7 @@ def first_write(
     return ""
 
 
-def _writes(source: Parsed) -> Iterator[tuple[bool, int]]:
+def _writes(source: PythonSource) -> Iterator[tuple[bool, int]]:
     """Yield the line of each place that sets a captured setting, and of other code with a new name.
 
     The first value is false for the latter.

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from cgmigrate.documents.python.source import Parsed, positions
+from cgmigrate.documents.python.source import PythonSource, positions
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.setting_names import without_contained
 
@@ -70,7 +70,7 @@ def _words(catalogue: Catalogue) -> frozenset[str]:
     return frozenset(parts - catalogue.deprecated)
 
 
-def names_read_in_part(source: Parsed) -> Iterator[tuple[str, int]]:
+def names_read_in_part(source: PythonSource) -> Iterator[tuple[str, int]]:
     """Yield the deprecated settings that code may read by a part of their names, each with the line."""
     spans = [match.span() for match in _candidates(source.text, source.catalogue)]
     lines = [(source.line_of(start), source.line_of(end)) for start, end in spans]

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.megatron.catalogue import Catalogue
 
 SPLITS = ("split", "splitlines")
@@ -18,7 +18,7 @@ _WORD = re.compile(r"\w+")
 _TYPES = frozenset(("bool", "str", "int", "list", "object", "Any"))
 
 
-def names_read(node: ast.AST, source: Parsed) -> Iterator[str]:
+def names_read(node: ast.AST, source: PythonSource) -> Iterator[str]:
     """Yield the keys that a node reads, without the path before each."""
     above = source.parent(node)
     match node:
@@ -30,7 +30,7 @@ def names_read(node: ast.AST, source: Parsed) -> Iterator[str]:
             yield from _names_in_string(node, text, above, source)
 
 
-def name_set(node: ast.AST, source: Parsed) -> str:
+def name_set(node: ast.AST, source: PythonSource) -> str:
     """Return the key that a node sets in a mapping or object that may have those of a file; empty if it sets none."""
     above = source.parent(node)
     match node, above:
@@ -45,7 +45,7 @@ def name_set(node: ast.AST, source: Parsed) -> str:
     return ""
 
 
-def name_in_object(node: ast.AST, source: Parsed) -> str:
+def name_in_object(node: ast.AST, source: PythonSource) -> str:
     """Return the key that a node sets in an object or mapping which it makes, or pairs with a value; else empty.
 
     A file may be merged over the object later. A call of the class that has the setting reads it at once, before that.
@@ -62,7 +62,7 @@ def name_in_object(node: ast.AST, source: Parsed) -> str:
     return ""
 
 
-def name_turned_on(node: ast.AST, source: Parsed) -> str:
+def name_turned_on(node: ast.AST, source: PythonSource) -> str:
     """Return the flag that a node sets to True in an object or mapping; empty if it sets none.
 
     A call of the class that has the setting is no such thing: the object reads it at once, before any file can follow.
@@ -88,7 +88,7 @@ def _is_off(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant) and value.value in (False, None)
 
 
-def _getter(made: ast.AST | None, source: Parsed) -> ast.AST | None:
+def _getter(made: ast.AST | None, source: PythonSource) -> ast.AST | None:
     """Return the call whose keywords a mapping is unpacked to where it is made (`f(**{...})`), else what made it."""
     is_mapping = isinstance(made, ast.Dict) or (isinstance(made, ast.Call) and dotted(made.func) == "dict")
     above = source.parent(made) if made is not None and is_mapping else None
@@ -96,7 +96,7 @@ def _getter(made: ast.AST | None, source: Parsed) -> ast.AST | None:
     return source.parent(above) if above is not None and unpacked else made
 
 
-def is_read_at_once(call: ast.AST | None, name: str, source: Parsed) -> bool:
+def is_read_at_once(call: ast.AST | None, name: str, source: PythonSource) -> bool:
     """Return whether a call makes the object that has a setting, of the class that megatron-core defines."""
     setting = source.catalogue.get(name)
     if setting is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
@@ -108,7 +108,7 @@ def is_read_at_once(call: ast.AST | None, name: str, source: Parsed) -> bool:
     )
 
 
-def _names_in_string(node: ast.Constant, text: str, above: ast.AST, source: Parsed) -> Iterator[str]:
+def _names_in_string(node: ast.Constant, text: str, above: ast.AST, source: PythonSource) -> Iterator[str]:
     name = text.rpartition(".")[2]
     if is_read(node, above, source.catalogue):
         yield name
@@ -147,7 +147,7 @@ def _is_no_value(value: ast.expr, key: ast.Constant, catalogue: Catalogue) -> bo
     return False
 
 
-def _is_merged_call(call: ast.Call, source: Parsed) -> bool:
+def _is_merged_call(call: ast.Call, source: PythonSource) -> bool:
     """Return whether keywords of a call are set in a mapping that exists, or that is merged with another."""
     match call.func:
         case ast.Attribute(attr="update"):
@@ -157,7 +157,7 @@ def _is_merged_call(call: ast.Call, source: Parsed) -> bool:
     return False
 
 
-def _is_merged(made: ast.AST, source: Parsed) -> bool:
+def _is_merged(made: ast.AST, source: PythonSource) -> bool:
     """Return whether a dict is merged with another mapping, or has the defaults of one."""
     if isinstance(made, ast.Dict) and None in made.keys:
         return True

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.linking.name_parts import nodes_on
 from cgmigrate.linking.name_reads import is_read
 from cgmigrate.megatron.catalogue import Catalogue
@@ -58,7 +58,7 @@ def may_respell(text: str, catalogue: Catalogue) -> bool:
     return any(word in text for word in _shortest(catalogue)) and _candidate(catalogue).search(text) is not None
 
 
-def names_respelled(source: Parsed, words: Collection[str]) -> Iterator[tuple[str, int]]:
+def names_respelled(source: PythonSource, words: Collection[str]) -> Iterator[tuple[str, int]]:
     """Yield the deprecated settings that code reads in some other spellings, each with the line."""
     catalogue = source.catalogue
     matches = _candidate(catalogue).finditer(source.text)

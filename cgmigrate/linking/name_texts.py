@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.megatron.catalogue import Catalogue
 
@@ -28,7 +28,7 @@ def _key(catalogue: Catalogue) -> re.Pattern[str]:
     return re.compile(rf"{start}({catalogue.alternatives()}){_VALUE}", re.MULTILINE)
 
 
-def names_in_texts(node: ast.AST, source: Parsed, among: Collection[str]) -> Iterator[tuple[str, int]]:
+def names_in_texts(node: ast.AST, source: PythonSource, among: Collection[str]) -> Iterator[tuple[str, int]]:
     """Yield the settings, of some, that a string of code sets as keys, each with the line."""
     match node:
         case ast.Constant(value=str() as text) if ":" in text and source.catalogue.is_in(text):

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.linking.name_reads import is_read_at_once
 from cgmigrate.linking.name_texts import names_in_texts
 from cgmigrate.linking.new_names import new_names
@@ -27,7 +27,7 @@ def new_names_set(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
     if not any(name in text for name in names):
         return
     try:
-        source = Parsed(text, catalogue)
+        source = PythonSource(text, catalogue)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         yield from ((name, 1) for name in sorted(names) if name in text)
         return
@@ -38,7 +38,7 @@ def new_names_set(text: str, catalogue: Catalogue) -> Iterator[tuple[str, int]]:
         yield from names_in_texts(node, source, names)
 
 
-def _set_by(node: ast.AST, source: Parsed) -> tuple[str, ast.expr | None]:
+def _set_by(node: ast.AST, source: PythonSource) -> tuple[str, ast.expr | None]:
     """Return the name that a node sets, and its value; no value if it sets none."""
     above = source.parent(node)
     match node:
@@ -52,7 +52,7 @@ def _set_by(node: ast.AST, source: Parsed) -> tuple[str, ast.expr | None]:
     return "", None
 
 
-def _is_defined_around(node: ast.AST, name: str, source: Parsed) -> bool:
+def _is_defined_around(node: ast.AST, name: str, source: PythonSource) -> bool:
     """Return whether the class around a node defines the setting: it is the configuration, as megatron-core has it."""
     around = next((above for above in source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
     return around is not None and any(
@@ -65,7 +65,7 @@ def _assigned(statement: ast.AST | None) -> ast.expr | None:
     return statement.value if isinstance(statement, (ast.Assign, ast.AugAssign)) else None
 
 
-def _beside(key: ast.Constant, above: ast.AST | None, source: Parsed) -> ast.expr | None:
+def _beside(key: ast.Constant, above: ast.AST | None, source: PythonSource) -> ast.expr | None:
     """Return the value that code gives to a key, None if it gives it none."""
     match above:
         case ast.Dict(keys=keys, values=values) if key in keys:

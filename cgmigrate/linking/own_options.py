@@ -15,13 +15,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from cgmigrate.documents.python.nodes import imported_in
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
 from cgmigrate.linking.option_definitions import options_defined
-from cgmigrate.linking.python.modules import imported_in, is_test
-from cgmigrate.megatron.settings import MODULES
+from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.paths import is_test
 from cgmigrate.text.files import read_bytes
 
 _DEFINITIONS = "arguments.py"
@@ -36,6 +37,17 @@ _PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
 """What code has words of its command line by which it does not know."""
 _STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
 """What starts another program, which may get all arguments."""
+_WORDS_ARE_READ = ("argv", "/proc/self/cmdline", "parse_known_args", "REMAINDER", "UNPROCESSED")
+_WORDS = re.compile(
+    r"\bREMAINDER\b|\bUNPROCESSED\b|parse_known_args\(\)(?!\[0\])|\bsys\.(?:orig_)?argv\b|/proc/self/cmdline"
+    r"|\bfrom sys import [^\n]*\bargv\b"
+)
+_PLAIN_WORDS = re.compile(
+    r"sys\.argv\[[0-2]\](?!\s*:)|parse_(?:known_)?args\(\s*(?:args\s*=\s*)?sys\.argv|sys\.argv(?:\[\d*:\])?\s*\+?=(?!=)"
+    r"|sys\.argv\.(?:append|extend|insert)\(|\b(?:print|log\w*(?:\.\w+)?)\((?![^\n]*(?:len\(|re\.|find|split|\bin\b|==))[^\n]*join\([^\n]*argv|\bmain\(\s*sys\.argv"
+    r"|#[^\n]*argv|(?:\*|\+ ?)sys\.argv\[1:\]"
+)
+"""What passes the words of a command line on, adds some, prints all, or uses the first."""
 _FLAG = re.compile(r"--?[A-Za-z]")
 
 
@@ -50,6 +62,7 @@ class OwnOptions:
     shown: Callable[[str], str]
     """How a path is shown."""
     _closures: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    _with_word: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, site: Site) -> str:
         """Return why a flag of a site has to change together with code of the project; empty if it has not."""
@@ -74,6 +87,32 @@ class OwnOptions:
                 if is_part_of_megatron(path) or self._may_get(site, path):
                     return self._reason(name, path, uses.by_name[name])
         return ""
+
+    def reads_of(self, site: Site, names: Collection[str]) -> Mapping[str, str]:
+        """Return which code of a program depends on settings that keep their names, and on the scope, by these.
+
+        ``""`` stands for the words of the command line, of which code may look for some.
+        """
+        result: dict[str, str] = {}
+        for path in (one for word in _WORDS_ARE_READ for one in self._code_with(word)):
+            if self._is_made_of(site, path) and (line := _line_of_words(path)):
+                result[""] = f"{self.shown(path)}:{line} may look for words of this command line"
+        for name in names:
+            for path in self._code_with(name):
+                if self._is_made_of(site, path):
+                    is_written = name in site.own
+                    line = _line_of(_pattern(name), path) if is_written else self._use_of(path, name)
+                    result |= {name: self._reason(name, path, line)} if line else {}
+        return result
+
+    def _use_of(self, path: str, name: str) -> int:
+        return arguments_in(path, [name]).any_name.get(name, 0)
+
+    def _code_with(self, word: str) -> list[str]:
+        if word not in self._with_word:
+            files = self.files_with([word])
+            self._with_word[word] = [one for one in files if one.endswith(".py") and not is_part_of_megatron(one)]
+        return self._with_word[word]
 
     def _reason(self, name: str, path: str, line: int) -> str:
         return f"{self.shown(path)}:{line} may use `{name}` of the arguments, and has to change with it"
@@ -113,8 +152,14 @@ class OwnOptions:
     def _is_made_of(self, site: Site, path: str) -> bool:
         """Return whether a program that gets the flags of a site is a file of the project, and a file is part of it."""
         programs = [one for name in site.programs or site.scripts for one in self._files_of_program(name)]
-        closures = (self._closure(one) for one in programs if not is_part_of_megatron(one))
-        return any(closure is not None and path in closure for closure in closures)
+        own = [one for one in programs if not is_part_of_megatron(one)]
+        return any(path == one or self._may_run(one, path) for one in own)
+
+    def _may_run(self, program: str, path: str) -> bool:
+        """Return whether a program imports a file, or names it where not all that it runs is known."""
+        closure = self._closure(program)
+        name = re.compile(rf"[\"'/]{re.escape(os.path.basename(path))}[\"']")
+        return path in closure if closure is not None else _line_of(name, program) > 0
 
     def _files_of_program(self, program: str) -> list[str]:
         return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
@@ -167,6 +212,32 @@ class OwnOptions:
         for path in self._by_stem.get(bare.rpartition(".")[2] or os.path.basename(folder), ()):
             if path.endswith(ends) if bare == name else path in {folder + end for end in ends}:
                 yield path
+
+
+def _pattern(name: str) -> re.Pattern[str]:
+    """Return what uses a setting that a command line has; the scope only counts as one of parsed arguments."""
+    return re.compile(rf"\bargs\.{name}\b|[\"']{name}[\"']" if name == SCOPE else rf"\b{name}\b")
+
+
+def _line_of(pattern: re.Pattern[str], path: str) -> int:
+    """Return the first line of a file in which a pattern begins to match, 0 if there is none."""
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+    except OSError:
+        return 0
+    match = pattern.search(text)
+    return text.count("\n", 0, match.start()) + 1 if match else 0
+
+
+def _line_of_words(path: str) -> int:
+    """Return the first line of a file that does more with the words of a command line than to pass them on."""
+    try:
+        text = read_bytes(path).decode("utf-8", "replace")
+    except OSError:
+        return 0
+    rest = _PLAIN_WORDS.sub("", text)
+    match = _WORDS.search(rest)
+    return rest.count("\n", 0, match.start()) + 1 if match else 0
 
 
 def _is_added(path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -72,7 +73,9 @@ class Owners:
 
         ``names`` are the settings that the site has, those it merges included.
         """
-        if any(_is_prose(written.setting, written.value) for written in site.written):
+        texts = [written.value for written in site.written if written.setting in (SCOPE, MODULES, INFERENCE)]
+        if any(isinstance(text, str) and is_prose(text) for text in texts):
+            # A card about a model has sentences under the names of settings.
             return Owner(PROSE)
         part = _innermost(site.inside) or site.example
         top_level = self._top_level if part is None else frozenset(part.top_level)
@@ -133,15 +136,17 @@ def _innermost(inside: Inside | None) -> Inside | None:
     return inside
 
 
-_MOST_PARTS = 8
-"""Underscores of a word that may be meant as values: a sentence written with underscores has more."""
+_GRAMMAR = re.compile(
+    r"(?<![a-z])(?:an?|the|of|for|to|in|on|with|without|and|or|is|are|be|if|when|then|than|only|not|as|at|by|from|plus|that)"
+    r"(?![a-z])",
+    re.IGNORECASE,
+)
+"""Words of sentences, which no choice of a setting has."""
 
 
-def _is_prose(name: str, value: object) -> bool:
-    """Return whether a value is a sentence about a setting, as in model cards: most of its words are no values."""
-    if name not in (SCOPE, MODULES, INFERENCE) or not isinstance(value, str):
-        return False
+def is_prose(value: str) -> bool:
+    """Return whether a value is a sentence, with spaces or underscores: most of its words are no values of a list."""
     words = names_in(value)
-    if any(word.count("_") > _MOST_PARTS for word in words):
-        return True
-    return len(words) > 3 and sum(word in _NAMES for word in words) * 2 < len(words)
+    grammar = len(_GRAMMAR.findall(value))
+    is_sentence = grammar > 1 or len(words) > (2 if grammar else 3)
+    return is_sentence and sum(word in _NAMES for word in words) * 2 < len(words)

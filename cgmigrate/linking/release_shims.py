@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_in
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.values import INFERENCE_CLASS
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -45,23 +45,32 @@ def _shim_in(path: str, data: bytes | None, catalogue: Catalogue, names: list[st
         text, _ = decode(read_bytes(path) if data is None else data)
         if not any(name in text for name in names):
             return 0
-        source = Parsed(text, catalogue)
+        source = PythonSource(text, catalogue)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return 0
     return min(_shims(source, frozenset(names)), default=0)
 
 
-def _shims(source: Parsed, names: frozenset[str]) -> Iterator[int]:
+def _shims(source: PythonSource, names: frozenset[str]) -> Iterator[int]:
     for node in source.walk():
         match node:
             case ast.Try(body=body):
                 is_shim = _names_one(names, body) and bool(caught_for_releases(node, source.catalogue))
             case ast.If(test=test) | ast.IfExp(test=test):
-                is_shim = bool(release_check_in(test, source.catalogue)) and _names_one(names, [node])
+                checks = release_check_in(test, source.catalogue) and not _is_in_all(test, source.catalogue, names)
+                is_shim = bool(checks) and _names_one(names, [node])
             case _:
                 continue
         if is_shim:
             yield node.lineno
+
+
+def _is_in_all(test: ast.expr, catalogue: Catalogue, names: frozenset[str]) -> bool:
+    """Return whether a test is for a setting that the last release of the old names has, too: `cuda_graph_impl`."""
+    match test:
+        case ast.Call(func=ast.Name(id="hasattr"), args=[_, ast.Constant(value=str() as name)]):
+            return name in catalogue.captures - catalogue.deprecated - names
+    return False
 
 
 def _names_one(names: frozenset[str], nodes: Iterable[ast.AST]) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cgmigrate.linking.file_references import FileReferences, ListEntry, has_suffix, merge_keys, references_of
+from cgmigrate.linking.file_references import DefaultsEntry, FileReferences, has_suffix, merge_keys, references_of
 from cgmigrate.project.paths import is_below
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
@@ -211,7 +211,7 @@ class YamlFiles:
         """Return the files with settings in the folders below one: Hydra can append each of them as an option."""
         return [path for path in self._all_with_settings if is_below(os.path.dirname(os.path.dirname(path)), root)]
 
-    def _named_by(self, entry: ListEntry, folder: str) -> set[str]:
+    def _named_by(self, entry: DefaultsEntry, folder: str) -> set[str]:
         """Return the files that an entry of ``defaults:`` may name: by a path, or by a group and a name."""
         result: set[str] = set()
         places = [os.path.join(folder, entry.group)]
@@ -235,7 +235,7 @@ class YamlFiles:
         names = [beside + suffix for suffix in ("", *SUFFIXES)]
         return {os.path.realpath(name) for name in names if has_suffix(name) and self.is_file(name)}
 
-    def tails(self, entry: ListEntry) -> set[str]:
+    def tails(self, entry: DefaultsEntry) -> set[str]:
         """Return the files with settings whose paths end as an entry does, for one that names no existing file."""
         return set().union(
             *(self.matching(os.path.join(entry.group, name)) for name in entry.names if name != "_self_")

@@ -16,7 +16,7 @@ from cgmigrate.lint.problem_diagnostics import problems_of
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.rules import Rule
 from cgmigrate.lint.site_examination import case_of
-from cgmigrate.lint.unknown_owners import unknown_owner_diagnostics
+from cgmigrate.lint.unknown_owners import own_class, unknown_owner_diagnostics
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
 
@@ -80,9 +80,13 @@ def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int
     cases: dict[int, SiteCase] = {}
     diagnostics = copy_diagnostics(file.document, file.context)
     skipped = list(file.document.skipped)
+    classes = set[object]()
     for site, owner in zip(file.sites, owners, strict=True):
         if owner.ecosystem is None:
-            diagnostics += unknown_owner_diagnostics(site, file.document, file.context)
+            own = own_class(site, file.document)
+            if own is None or not (own.is_reported or own in classes):
+                diagnostics += unknown_owner_diagnostics(site, file.document, file.context, own)
+            classes.add(own)
         elif owner.ecosystem.reader is None and not owner.conflict:
             skipped += [(written, owner.ecosystem.name) for written in site.written]
         else:

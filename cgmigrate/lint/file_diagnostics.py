@@ -12,6 +12,7 @@ from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.problem_diagnostics import problem_diagnostic
 from cgmigrate.lint.rules import Rule
 from cgmigrate.lint.site_diagnostics import Enabled, SiteOutcome, diagnostics_of
+from cgmigrate.megatron.catalogue import Catalogue
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class FileReport:
     def diagnostics(self) -> tuple[LintDiagnostic, ...]:
         """Return the diagnostics of the file, in the order of the text."""
         diagnostics = [*self.file.diagnostics, *self._of_problems(), *self._of_sites()]
-        with_help = [_with_help(diagnostic, self.file.context) for diagnostic in diagnostics]
+        with_help = [_with_help(one, self.file.context, self.file.document.catalogue) for one in diagnostics]
         return tuple(sorted(with_help, key=lambda diagnostic: (diagnostic.span.start, diagnostic.rule)))
 
     def _of_problems(self) -> Iterator[LintDiagnostic]:
@@ -76,9 +77,10 @@ def _of_withheld_set(diagnostic: LintDiagnostic, candidate: Candidate) -> LintDi
     return replace(diagnostic, withheld_set=candidate.fix.id)
 
 
-def _with_help(diagnostic: LintDiagnostic, context: Context) -> LintDiagnostic:
-    """Return a diagnostic that has neither a fix nor help with the help of its rule."""
+def _with_help(diagnostic: LintDiagnostic, context: Context, catalogue: Catalogue) -> LintDiagnostic:
+    """Return a diagnostic that has neither a fix nor help with the help of its rule, if the target has its names."""
     if diagnostic.fix or diagnostic.help:
         return diagnostic
     rule = context.rules.get(diagnostic.rule)
-    return replace(diagnostic, help=rule.help) if rule else diagnostic
+    is_known = rule is not None and not catalogue.has_newer(rule.help, context.target)
+    return replace(diagnostic, help=rule.help) if rule is not None and is_known else diagnostic

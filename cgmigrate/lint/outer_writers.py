@@ -1,4 +1,4 @@
-"""What sets the objects of code from outside of it: data files that are merged into them, notebooks, and overrides.
+"""What sets the objects of code from outside of it: data files that are merged into them, and overrides.
 
 Such a setting has to change together with the code, since a release refuses both forms of one object.
 """
@@ -11,16 +11,14 @@ from collections.abc import Callable, Collection, Iterable
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import is_documentation
-from cgmigrate.documents.unread import code_in_notebook
 from cgmigrate.linking.name_spellings import spellings
 from cgmigrate.linking.overrides import Overrides
-from cgmigrate.linking.python.modules import is_test
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader, Rejected
-from cgmigrate.project.paths import shown_path
+from cgmigrate.project.paths import is_test, shown_path
 from cgmigrate.text.files import read_bytes
 
 MODEL = "model"
@@ -28,8 +26,6 @@ MODEL = "model"
 _YAML = (".yaml", ".yml")
 _TABLES = (".csv", ".tsv", ".txt", ".lst", ".ini", ".cfg", ".conf", ".env", ".properties")
 _SUFFIXES = (*_YAML, ".json", ".jsonl", ".json5", ".toml", *_TABLES)
-_NOTEBOOK = ".ipynb"
-_PROSE = (".html", ".adoc", ".tex", ".patch", ".diff", ".log")
 DATA = (*(f"*{suffix}" for suffix in _SUFFIXES), "*.env.*")
 _JSON = r"""(?<!\\)"([\w-]+\.)*({0})"\s*[:,\]}}]|^\s*'?({0})'?\s*:"""
 _TOML = r"""(?<![\w\\])["']?({0})["']?\s*="""
@@ -38,10 +34,6 @@ _TABLE = r"""(^|[\s,;"'.\[{{(]|__)({0})["']?[ \t]*([=:,;\t\]}})]|$)"""
 
 JSON5 has keys without quotes, too; an escaped quote is text.
 """
-_NAMED = re.compile(r"""[."']\w*cuda[-_]?graph|[(,]\s*\w*cuda_graph\w*\s*=(?!=)""", re.IGNORECASE)
-"""An attribute, a text or a keyword with the name of a setting, or a part of it."""
-_IN_CELL = re.compile(r"(?<![\w-])\w*cuda[-_]?graph(?!_config)", re.IGNORECASE)
-"""Any name in a cell of code, which may write a file, or begin in the line before; flags are no names."""
 _OF_OTHERS = frozenset(("enable_cuda_graph",))
 """Names that other programs have, too: in YAML they count only under ``model``."""
 
@@ -99,34 +91,6 @@ def _line_with(pattern: re.Pattern[str], path: str) -> int:
         return 0
     match = pattern.search(text)
     return text.count("\n", 0, match.start()) + 1 if match else 0
-
-
-def code_writer(paths: Iterable[str]) -> str:
-    """Return code in a file other than Python that may use the objects of Python code, with its place, or nothing.
-
-    Notebooks, here-documents of scripts and templates name an attribute, or have its name as a text.
-    """
-    for path in sorted(paths):
-        if path.endswith((".py", *_SUFFIXES, *_PROSE)) or is_documentation(path):
-            continue
-        if line := _line_in_notebook(path) if path.endswith(_NOTEBOOK) else _line_with(_NAMED, path):
-            return f"{shown_path(path)}:{line}"
-    return ""
-
-
-def _line_in_notebook(path: str) -> int:
-    """Return the first line of a notebook with a name in a cell of code, 0 if there is none.
-
-    What is said in other cells runs nothing. A file that is no notebook is searched as text.
-    """
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-    except OSError:
-        return 0
-    if (code := code_in_notebook(text)) is None:
-        return _line_with(_NAMED, path)
-    starts = (match.start() for span in code for match in _IN_CELL.finditer(text, span.start, span.end))
-    return text.count("\n", 0, at) + 1 if (at := next(starts, -1)) >= 0 else 0
 
 
 def override_writer(paths: Iterable[str], catalogue: Catalogue) -> str:

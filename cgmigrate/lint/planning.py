@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.syntax import SHEBANG_BYTES, Syntax, document_of, syntax_of_file
 from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_contexts import FileContexts
+from cgmigrate.lint.open_fixes import with_open_places
 from cgmigrate.lint.pages import documents_the_past, kept_page
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
 from cgmigrate.lint.related_files import RelatedFiles
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
+from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.options import RunOptions
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 
 
 _MOST_FILES_OF_CODE = 64
-"""Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes minutes."""
+"""Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes a while."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,8 @@ class Planner:
     ) -> Planned:
         limits = [self._limits(file) for file in files]
         examined = [self._with_own_options(file, one) for file, one in zip(files, examined, strict=True)]
+        if not self.options.stdin:
+            examined = with_open_places(examined, self.related)
         return Planned(files, make_plan(examined, limits, self.one_by_one, merge, interface))
 
     def _with_own_options(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
@@ -134,9 +138,12 @@ class Planner:
         flags = [site for site in file.document.sites if site.flags and deprecated & site.own.keys()]
         if not flags:
             return examined
-        options = self.related.own_options(file.path)
-        reasons = {site.index: reason for site in flags if (reason := options.of(site))}
-        return replace(examined, relations=replace(examined.relations, own_options=reasons)) if reasons else examined
+        options, files = self.related.own_options(file.path), self.related.command_files(file.path)
+        both = ((one.index, options.of(one) or files.of(one, file.path, file.document.text)) for one in flags)
+        reasons = {index: reason for index, reason in both if reason}
+        names = (*file.document.catalogue.new_names, SCOPE)
+        reads = {one.index: places for one in flags if (places := options.reads_of(one, names))}
+        return replace(examined, relations=replace(examined.relations, own_options=reasons, option_reads=reads))
 
     def _limits(self, file: OpenedFile) -> Limits:
         return Limits(
@@ -217,18 +224,7 @@ class Planner:
         pairs = [(file, examined) if path == real else self._code[path] for path in proved[real].files]
         for opened, _ in pairs:
             proved[real].use_setters(opened.document)
-        every = [
-            replace(
-                one,
-                relations=replace(
-                    one.relations,
-                    proved=of_file.groups,
-                    not_proved=of_file.reasons,
-                    proved_rewrites=of_file.rewrites,
-                ),
-            )
-            for (_, one), of_file in ((pair, proved[os.path.realpath(pair[0].path)]) for pair in pairs)
-        ]
+        every = [proved[os.path.realpath(opened.path)].added_to(one) for opened, one in pairs]
         return self._plan([opened for opened, _ in pairs], every, MergedSites((), True) if len(pairs) > 1 else None)
 
     def _proved(self, file: OpenedFile, examined: ExaminedFile) -> Mapping[str, ProvedSites] | None:
@@ -254,7 +250,7 @@ class Planner:
     def _follows(self, top: str, seeds: Sequence[str]) -> bool:
         """Return whether the objects of a checkout are followed that has some files of code with settings.
 
-        If that takes minutes, only ``fix`` of a folder with such files does it: a hook gets single files.
+        If that takes a minute, only ``fix`` of a folder with such files does it: a hook gets single files.
         """
         count = len(seeds)
         folders = [os.path.join(os.path.realpath(one), "") for one in self.paths or ["."] if os.path.isdir(one)]
@@ -264,14 +260,14 @@ class Planner:
             return True
         self.contexts.unfollowed.append(top)
         self.contexts.notes.append(
-            f"objects are not followed across {count} files of code with settings, which takes minutes: "
+            f"objects are not followed across {count} files of code with settings, which takes a minute: "
             f"`cgmigrate fix {shlex.quote(shown_path(top))}` does it, and its fixes are safe where that proves them"
         )
         return False
 
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
-        from cgmigrate.project.checkout import code_of, files_with
+        from cgmigrate.project.checkout import files_with
 
         seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
         if os.path.realpath(file.path) not in seeds or not self._follows(top, seeds):
@@ -302,7 +298,7 @@ class Planner:
                 Checkout(
                     seeds,
                     lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
-                    lambda: code_of(top),
+                    partial(with_open_places, related=self.related),
                 ),
                 self._outer_writer(top, file),
                 FixStyle(options.explicit, options.setters),
@@ -318,17 +314,15 @@ class Planner:
 
     def _outer_writer(self, top: str, file: OpenedFile) -> str:
         """Return what sets settings of objects of code from outside of it, with its place; empty if nothing does."""
-        from cgmigrate.lint.outer_writers import DATA, MODEL, code_writer, data_words, data_writer, override_writer
+        from cgmigrate.lint.outer_writers import DATA, MODEL, data_words, data_writer, override_writer
         from cgmigrate.project.checkout import files_with
 
         catalogue = file.document.catalogue
         deprecated = sorted(catalogue.deprecated)
         release = self.contexts.context(file.path).source
-        return (
-            data_writer(files_with(top, data_words(catalogue), *DATA), self._document_of, catalogue, release)
-            or override_writer(files_with(top, [f"{MODEL}.{name}=" for name in deprecated]), catalogue)
-            or code_writer(files_with(top, (*data_words(catalogue), "cuda_graph")))
-        )
+        return data_writer(
+            files_with(top, data_words(catalogue), *DATA), self._document_of, catalogue, release
+        ) or override_writer(files_with(top, [f"{MODEL}.{name}=" for name in deprecated]), catalogue)
 
     def _document_of(self, path: str) -> Document | None:
         try:
@@ -480,7 +474,7 @@ class Planner:
 
     def _with_callers(self, file: OpenedFile, problem: Problem) -> Problem:
         """Return a problem with its risk if another file may give its function an object without the new settings."""
-        from cgmigrate.linking.python.argument_objects import caller_with_old_object
+        from cgmigrate.linking.argument_objects import caller_with_old_object
         from cgmigrate.project.checkout import checkout_of, files_with
 
         if not problem.argument_of:

@@ -9,7 +9,8 @@ from cgmigrate.documents.sites import Document, Problem, ProblemKind
 from cgmigrate.lint.diagnostics import Context, Fix, LintDiagnostic
 from cgmigrate.lint.kinds import rule_for
 from cgmigrate.lint.rules import Rule
-from cgmigrate.megatron.releases import IMPL_SINCE, SPLIT_IN
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.settings import SCOPE
 
 _OF_READERS = frozenset((ProblemKind.READ, ProblemKind.NAME_IN_TEXT, ProblemKind.DEFINITION, ProblemKind.ENUM_CLASS))
@@ -25,7 +26,7 @@ def problems_of(document: Document, context: Context) -> list[tuple[Problem, Rul
     """
     current = document.catalogue.deprecated - document.catalogue.deprecated_at(context.target)
     return [
-        (_with_target(problem, context), rule)
+        (_with_target(problem, context, document.catalogue), rule)
         for problem in document.problems
         if (rule := rule_for(problem.kind, context.rules)) is not None
         and rule.concerns(context.target)
@@ -42,12 +43,13 @@ def _settings_of(problem: Problem, document: Document) -> frozenset[str]:
     return frozenset(by_key[word] for word in words if word in by_key) & document.catalogue.deprecated
 
 
-def _with_target(problem: Problem, context: Context) -> Problem:
-    """Return a problem without its fix if the target lacks the names that the fix writes."""
+def _with_target(problem: Problem, context: Context, catalogue: Catalogue) -> Problem:
+    """Return a problem without its fix or advice if the target lacks the names that these write."""
     if context.target >= SPLIT_IN or problem.kind not in _OF_READERS:
         return problem
-    of_implementation = problem.settings and SCOPE not in problem.settings and context.target >= IMPL_SINCE
-    return replace(problem, replacement="", if_proved="", advice=problem.advice if of_implementation else "")
+    of_implementation = problem.settings and SCOPE not in problem.settings
+    is_known = of_implementation and not catalogue.has_newer(problem.advice, context.target)
+    return replace(problem, replacement="", if_proved="", advice=problem.advice if is_known else "")
 
 
 def risk_of(problem: Problem, document: Document, context: Context) -> str:

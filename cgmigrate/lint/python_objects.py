@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import itemgetter
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.changes import same
@@ -16,22 +15,21 @@ from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
 from cgmigrate.documents.sites import CannotEditError, Document, Role, Site
-from cgmigrate.linking.python.modules import Modules, is_test
-from cgmigrate.linking.python.proofs import Proofs
-from cgmigrate.linking.python.rounds import Change, Name, Releases
-from cgmigrate.linking.python.setters import setters_of
-from cgmigrate.linking.python.shims import is_shim
-from cgmigrate.linking.python.words import Words
-from cgmigrate.linking.python.world import SETTINGS
 from cgmigrate.lint.diagnostics import Applicability, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.lint.proof_cache import Outcome, key_of, load, store
 from cgmigrate.lint.proof_rewrites import proof_rewrites
 from cgmigrate.megatron.releases import SPLIT_IN
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Choice, Undecided, names_in
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, names_in
 from cgmigrate.megatron.types import Reader
-from cgmigrate.project.paths import shown_path
+from cgmigrate.project.paths import is_test, shown_path
+from cgmigrate.proof.flow.changes import Change, Name, Releases
+from cgmigrate.proof.flow.modules import Modules
+from cgmigrate.proof.flow.proofs import Proofs
+from cgmigrate.proof.flow.setters import setters_of
+from cgmigrate.proof.flow.shims import is_shim
+from cgmigrate.proof.flow.words import Words
+from cgmigrate.proof.flow.world import SETTINGS
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span
 
@@ -54,6 +52,22 @@ class ProvedSites:
     """The settings of sites that are written in another form."""
     setters: Setters | None = None
     """The functions of the project that clear the old scope."""
+    accounted: frozenset[tuple[str, int]] = frozenset()
+    """The lines of the project's code whose use of settings is known."""
+    makers: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """Site → the functions and modules through which other code gets its object."""
+
+    def added_to(self, examined: ExaminedFile) -> ExaminedFile:
+        """Return the file with what is proved for it."""
+        relations = replace(
+            examined.relations,
+            proved=self.groups,
+            accounted=self.accounted,
+            makers=self.makers,
+            not_proved=self.reasons,
+            proved_rewrites=self.rewrites,
+        )
+        return replace(examined, relations=relations)
 
     def use_setters(self, document: Document) -> None:
         """Have a document write calls of the functions of the project, if there are some."""
@@ -100,8 +114,6 @@ class FixStyle:
 
 
 PLAIN = FixStyle()
-_WORTH_KEEPING = 2.0
-"""How many seconds a proof takes whose result is kept."""
 OWNER_OF_OBJECTS = "megatron.bridge"
 """The package whose objects are followed."""
 
@@ -110,12 +122,13 @@ OWNER_OF_OBJECTS = "megatron.bridge"
 class Checkout:
     """The Python files of a checkout: ``seeds`` are those with settings, by their real paths.
 
-    ``list_code`` returns those with code, and ``list_files`` all of them.
+    ``list_code`` returns those with code.
     """
 
     seeds: Sequence[str]
     list_code: Callable[[], Iterable[str]]
-    list_files: Callable[[], Iterable[str]]
+    guard: Callable[[Sequence[ExaminedFile]], Iterable[ExaminedFile]] = tuple
+    """Adds to files that are planned together the places that may use what their fixes change."""
 
 
 def proved_sites(
@@ -124,8 +137,7 @@ def proved_sites(
     """Return what is proved for files of a project that have the same releases, by their real paths.
 
     ``outer_writer`` says what else sets settings of its objects, which prevents a proof. Nothing is proved for files
-    alone that import nothing of Megatron: they only work with what others give them. A proof that was made before of
-    the same files is not made again.
+    alone that import nothing of Megatron: they only work with what others give them.
     """
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
     if not any(
@@ -139,7 +151,7 @@ def proved_sites(
     texts = {path: file.document.text for path, file in files.items()}
     listed = lru_cache(maxsize=1)(lambda: tuple(checkout.list_code()))
     words = Words(listed)
-    modules = Modules(texts, partial(_tree_of, files), listed, words.files_with)
+    modules = Modules(texts, partial(_tree_of, files), listed)
     for path, file in candidates.items():
         if (module := modules.read(path)) is not None and is_shim(module):
             file.sets = {name: one for name, one in file.sets.items() if one.because}
@@ -152,21 +164,32 @@ def proved_sites(
     def edited(names: Mapping[Name, int]) -> Modules:
         return modules.with_texts(_edited(candidates, names))
 
-    releases = Releases(context.source, context.target)
-
-    def outcome() -> Outcome:
-        proofs = Proofs(modules, checkout.seeds, changes, releases, edited, words.files_with)
-        groups = proofs.components()
-        return Outcome(tuple(groups), proofs.forms, proofs.failed)
-
-    described = (
-        repr(releases),
-        repr(style),
-        repr(setters),
-        *checkout.seeds,
-        *map(repr, _described(candidates, changes)),
+    proofs = Proofs(
+        modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with
     )
-    return _by_file(candidates, _known_or(outcome, described, tuple(checkout.list_files()), modules), setters)
+    while True:
+        proved = _by_file(candidates, proofs.components(), proofs, setters)
+        if not (met := _met(candidates, proved, checkout.guard)):
+            return proved
+        # The others are proved without these.
+        proofs.failed |= met
+
+
+def _met(
+    candidates: Mapping[str, _File],
+    proved: Mapping[str, ProvedSites],
+    guard: Callable[[Sequence[ExaminedFile]], Iterable[ExaminedFile]],
+) -> dict[Name, str]:
+    """Return the proved changes that something outside of the proofs may meet, each with the reason."""
+    met: dict[Name, str] = {}
+    for paths in {one.files for one in proved.values()}:
+        every = [proved[path].added_to(candidates[path].examined) for path in paths if path in proved]
+        for path, examined in zip((path for path in paths if path in proved), guard(every), strict=True):
+            reasons, groups = examined.relations.open_places, proved[path].groups
+            for name, one in candidates[path].sets.items():
+                places = [reasons[index] for _, index in one.members if index in reasons and index in groups]
+                met |= {name: places[0]} if places else {}
+    return met
 
 
 def _tree_of(files: Mapping[str, ExaminedFile], path: str, text: str) -> ast.Module | None:
@@ -183,30 +206,6 @@ def _withheld(candidates: Mapping[str, _File], reason: str) -> dict[str, ProvedS
         )
         for path, file in candidates.items()
     }
-
-
-def _described(candidates: Mapping[str, _File], changes: Iterable[Change]) -> Iterator[object]:
-    """Yield what describes some changes: their places, and what they write."""
-    for one in changes:
-        file = candidates[one.path]
-        yield one.name, sorted(one.places), file.sets[one.name], file.forms.get(one.name)
-
-
-def _known_or(
-    outcome: Callable[[], Outcome], described: Iterable[str], files: Collection[str], modules: Modules
-) -> Outcome:
-    """Return what was proved before, or is proved now. What takes a moment is not kept."""
-    if not files:
-        return outcome()
-    key = key_of(described, files)
-    if (known := load(key)) is not None:
-        return known
-    start = monotonic()
-    proved = outcome()
-    if monotonic() - start > _WORTH_KEEPING and key_of(described, files) == key:
-        # No file has changed since.
-        store(key, proved, modules.files.difference(map(os.path.realpath, files)))
-    return proved
 
 
 def _candidates(path: str, file: ExaminedFile) -> _File:
@@ -381,14 +380,8 @@ def _change(name: Name, file: _File) -> Change:
         lines.update(_lines_of(document, _span_of(document, index)))
     reads = any(index >= len(document.sites) for _, index in file.sets[name].members)
     forms = len(file.forms.get(name, (None,)))
-    values = [value for settings in file.sets[name].rewrites.values() for value in settings.values()]
-    takes_values = any(isinstance(value, (Undecided, Choice)) for value in values)
     places = frozenset((name[0], line) for line in lines)
-    origins = [document.sites[index].origin for _, index in file.sets[name].members if index < len(document.sites)]
-    of_keywords = not reads and all(one is not None and one.merged for one in origins)
-    through = next((one.through for one in origins if one is not None and one.merged and one.through), "")
-    needs_owner, of_keywords = _needs_owner(file), of_keywords and not through
-    return Change(name, name[0], places, forms, reads, needs_owner, takes_values, of_keywords, through)
+    return Change(name, name[0], places, forms, reads, _needs_owner(file))
 
 
 def _lines_of(document: Document, span: Span) -> range:
@@ -430,27 +423,31 @@ def _edited(candidates: Mapping[str, _File], names: Mapping[Name, int]) -> dict[
     return texts
 
 
-def _by_file(candidates: Mapping[str, _File], proofs: Outcome, setters: Setters | None) -> dict[str, ProvedSites]:
-    components = proofs.groups
+def _by_file(
+    candidates: Mapping[str, _File], components: Sequence[frozenset[Name]], proofs: Proofs, setters: Setters | None
+) -> dict[str, ProvedSites]:
     number = {name: at for at, component in enumerate(components) for name in component}
+    accounted, every_maker = proofs.accounted(), proofs.makers()
     clusters = _clusters([{path for path, _ in component} for component in components])
     result = {}
     for path, file in candidates.items():
         groups: dict[int, int] = {}
         reasons: dict[int, str] = {}
         rewrites: dict[int, Settings] = {}
+        makers: dict[int, frozenset[str]] = {}
         for name, one in file.sets.items():
             indices = [index for _, index in one.members]
             if name in number:
                 groups |= dict.fromkeys(indices, number[name])
                 rewrites |= file.form(name, proofs.forms.get(name, 0)).in_file(0)
+                makers |= dict.fromkeys(indices, every_maker[name])
             elif name in proofs.failed:
                 reasons |= dict.fromkeys(indices, _shown(proofs.failed[name]))
         if _works_with(file) and not groups:
             # Nothing shows that it works with Megatron.
             continue
         together = next((cluster for cluster in clusters if path in cluster), {path})
-        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters)
+        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters, accounted, makers)
     return result
 
 

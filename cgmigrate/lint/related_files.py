@@ -15,11 +15,13 @@ from cgmigrate.project.seeds import SeedsOf
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
+    from cgmigrate.linking.command_files import CommandFiles
     from cgmigrate.linking.inherited_keys import InheritedKeys
     from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.key_interfaces import KeyInterface
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
+    from cgmigrate.linking.open_places import OpenPlaces
     from cgmigrate.linking.overrides import Override, Overrides
     from cgmigrate.linking.own_options import OwnOptions
     from cgmigrate.lint.relations import Relations
@@ -49,7 +51,7 @@ class RelatedFiles:
     """Returns the settings that a file may have."""
     _codes: dict[tuple[str | None, Catalogue], ProjectCode] = field(default_factory=dict)
     _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
-    _projects: dict[str, str | None] = field(default_factory=dict)
+    _projects: dict[str, str] = field(default_factory=dict)
     """By folder."""
     _shims: dict[str | None, str] = field(default_factory=dict)
     _merged: MergedFiles | None = None
@@ -57,6 +59,9 @@ class RelatedFiles:
     _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
 
     _own_options: dict[tuple[str | None, Catalogue], OwnOptions] = field(default_factory=dict)
+    _command_files: dict[tuple[str | None, Catalogue], CommandFiles] = field(default_factory=dict)
+
+    _open_places: dict[tuple[str, Catalogue], OpenPlaces] = field(default_factory=dict)
 
     def of(self, path: str, document: Document) -> Relations:
         """Return the relations of a YAML file."""
@@ -77,14 +82,16 @@ class RelatedFiles:
         return self._merged.files.known_document(os.path.realpath(source.path))
 
     def _parsed_code(self, source: InputFile) -> Document | None:
-        from cgmigrate.documents.python import PythonDocument, Reading
+        from cgmigrate.documents.python import PythonDocument, ReadingMode
         from cgmigrate.text.encoding import decode
 
         tree = next(filter(None, (code.taken_tree(source.path) for code in self._codes.values())), None)
         if tree is None:
             return None
         text, catalogue = decode(source.data)[0], self.catalogue_of(source.path)
-        return with_parts(PythonDocument(text, os.path.abspath(source.path), catalogue, Reading(tree)), Syntax.PYTHON)
+        return with_parts(
+            PythonDocument(text, os.path.abspath(source.path), catalogue, ReadingMode(tree)), Syntax.PYTHON
+        )
 
     def readers(self, path: str) -> Relations:
         """Return what reads the keys of a YAML file: code, and its own interpolations."""
@@ -238,28 +245,52 @@ class RelatedFiles:
             self._own_options[top, catalogue] = OwnOptions(partial(self._code_with, top), options, shown_path)
         return self._own_options[top, catalogue]
 
-    def _code_with(self, top: str | None, words: Collection[str]) -> list[str]:
-        """Return the files of code and the scripts, of the run and a checkout, that contain one of some words."""
+    def open_places(self, path: str) -> OpenPlaces:
+        """Return the appearances of names, in the project around a file, that nothing accounts for."""
+        from cgmigrate.linking.open_places import OpenPlaces
+        from cgmigrate.project.checkout import project_of
+
+        catalogue, top = self.catalogue_of(path), project_of(os.path.realpath(os.path.dirname(path)))
+        if (top, catalogue) not in self._open_places:
+            self._open_places[top, catalogue] = OpenPlaces(top, catalogue)
+        return self._open_places[top, catalogue]
+
+    def command_files(self, path: str) -> CommandFiles:
+        """Return the files of the checkout around a file that may have a part in its command lines."""
+        from cgmigrate.linking.command_files import CommandFiles
+        from cgmigrate.project.checkout import checkout_of, files_named
+
+        catalogue, top = self.catalogue_of(path), checkout_of(os.path.realpath(os.path.dirname(path)))
+        if (top, catalogue) not in self._command_files:
+            files = partial(self._code_with, top, suffixes=())
+            named = partial(files_named, top or os.path.realpath(os.path.dirname(path)))
+            self._command_files[top, catalogue] = CommandFiles(files, named, catalogue, shown_path)
+        return self._command_files[top, catalogue]
+
+    def _code_with(self, top: str | None, words: Collection[str], suffixes: tuple[str, ...] = _CODE) -> list[str]:
+        """Return the files of the run and a checkout, with some suffixes, that contain one of some words."""
         from cgmigrate.project.checkout import files_with
 
         named = [word.encode() for word in words]
         own = [
-            item.path for item in self.sources if item.path.endswith(_CODE) and any(word in item.data for word in named)
+            item.path
+            for item in self.sources
+            if item.path.endswith(suffixes or "") and any(word in item.data for word in named)
         ]
-        of_checkout = files_with(top, words, *(f"*{suffix}" for suffix in _CODE)) if top else []
+        of_checkout = files_with(top, words, *(f"*{suffix}" for suffix in suffixes)) if top else []
         return sorted(set(map(os.path.realpath, (*own, *of_checkout))))
 
-    def _project_of(self, path: str) -> str | None:
-        """Return the folder of the project around a file, None if nothing shows it."""
+    def _project_of(self, path: str) -> str:
+        """Return the folder of the project around a file."""
         from pathlib import Path
 
-        from cgmigrate.project.checkout import checkout_of
+        from cgmigrate.project.checkout import project_of
         from cgmigrate.project.pins.search import pinned_folder
 
         folder = os.path.realpath(os.path.dirname(path))
         if folder not in self._projects:
             pinned = pinned_folder(Path(folder))
-            self._projects[folder] = str(pinned) if pinned else checkout_of(folder)
+            self._projects[folder] = str(pinned) if pinned else project_of(folder)
         return self._projects[folder]
 
     def _python_below(self, top: str | None) -> list[tuple[str, bytes]]:

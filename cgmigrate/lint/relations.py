@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -45,10 +45,18 @@ class Relations:
     proved: Mapping[int, int] = field(default_factory=dict)
     """The sites whose fixes are proved for all code that has their objects, by index, each with the number of those
     that are written together."""
+    accounted: Collection[tuple[str, int]] = ()
+    """The lines of the project's code whose use of settings the proof knows."""
+    makers: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """The functions and modules through which other code gets what is proved, by the index of the site."""
     not_proved: Mapping[int, str] = field(default_factory=dict)
     """Why such a proof is not possible, by the index of the site."""
     own_options: Mapping[int, str] = field(default_factory=dict)
     """Why flags may be options of a program of the project, by the index of the site."""
+    open_places: Mapping[int, str] = field(default_factory=dict)
+    """Why the names that a fix changes may be used where nothing accounts for it, by the index of the site."""
+    option_reads: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """Which code depends on settings of a command line that keep their names, or on its words, by the index."""
     proved_rewrites: Mapping[int, Settings] = field(default_factory=dict)
     """The settings of proved sites that are written in another form than that of their own fix, by index."""
 
@@ -59,6 +67,12 @@ def with_relations(case: SiteCase, relations: Relations, context: Context) -> Si
         case = _with_merged_files(_with_readers(case, relations), relations, context)
     if option := relations.own_options.get(case.site.index, ""):
         return case.risk(option)
+    if place := relations.open_places.get(case.site.index, ""):
+        return case.risk(place)
+    final = case.before if case.final is None else case.final
+    for name, reason in relations.option_reads.get(case.site.index, {}).items():
+        if final != case.before if not name else final.get(name) != case.before.get(name):
+            return case.risk(reason)
     if case.overrides_parent and (reason := _unsets(case)):
         return case.risk(f"it overrides settings of another file, and {reason}")
     return case
@@ -157,8 +171,7 @@ def _ignored(case: SiteCase, relations: Relations) -> str:
 def _reader_risk(reader: KeyReader, name: str) -> str:
     if reader.unread:
         return f"code that {reader.unread} may read or set `{name}` by its name ({reader.place})"
-    how = f"reads or sets `{name}` by its name" if reader.what == "code" else f"names `{name}`"
-    return f"{reader.what} {how} ({reader.place}), and has to change together with it"
+    return f"code reads or sets `{name}` by its name ({reader.place}), and has to change together with it"
 
 
 def _merged_diagnostic(rule: Rule, message: str, case: SiteCase) -> LintDiagnostic:

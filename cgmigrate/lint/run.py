@@ -166,7 +166,7 @@ class Run:
 
     @property
     def unfollowed(self) -> Sequence[str]:
-        """The roots of checkouts whose objects of code this run does not follow, since that takes minutes."""
+        """The roots of checkouts whose objects of code this run does not follow, since that takes a minute."""
         return self.contexts.unfollowed
 
     @property

@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.megatron.catalogue import Catalogue
 
+if TYPE_CHECKING:
+    from cgmigrate.documents.python.definitions import OwnClass
+
 _DICT = "dict "
 """Begins the name of a dictionary in code, before that of its variable, or ``?``."""
 
 
-def unknown_owner_diagnostics(site: Site, document: Document, context: Context) -> list[LintDiagnostic]:
-    """Return a diagnostic for each setting of a site without an owner; in code only for deprecated names."""
+_OF_FIELD = "rename the field together with everything that sets or reads it, or keep it if it is not megatron-core's"
+
+
+def own_class(site: Site, document: Document) -> OwnClass | None:
+    """Return the class of the checkout that gets a site's settings under the names of its own fields, if one does."""
+    from cgmigrate.documents.python import PythonDocument
+
+    return document.own_class(site.index) if isinstance(document, PythonDocument) else None
+
+
+def unknown_owner_diagnostics(
+    site: Site, document: Document, context: Context, own: OwnClass | None = None
+) -> list[LintDiagnostic]:
+    """Return a diagnostic for each setting of a site without an owner; in code only for deprecated names.
+
+    ``own`` is the class of the checkout with these fields.
+    """
     rule = enabled_rule_for(CheckKind.UNKNOWN_OWNER, context.rules)
     return [
         LintDiagnostic(
             rule.id,
             rule.severity,
             written.span,
-            _message(site, written.key, is_common=written.setting in document.catalogue.captures),
-            help=_if_megatrons(advice, site),
+            f"`{written.key}` is a field of `{own.name}` ({own.place}), which is not known as Megatron's"
+            if own
+            else _message(site, written.key, is_common=written.setting in document.catalogue.captures),
+            help=_OF_FIELD if own else _if_megatrons(advice, site),
             reports=rule.reports,
         )
         for written in site.written

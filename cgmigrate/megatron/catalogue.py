@@ -67,6 +67,10 @@ class Catalogue:
             if not (one := self.settings[name]).captures or (one.deprecated_in or OLDEST) <= release
         )
 
+    def has_newer(self, text: str, release: Release) -> bool:
+        """Return whether a text has the name of a setting that a release does not have yet."""
+        return any(one.since > release and name in text for name, one in self.settings.items())
+
     @cached_property
     def captures(self) -> frozenset[str]:
         """The names of the settings on which the capture model depends."""

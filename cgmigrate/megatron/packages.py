@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
@@ -28,6 +28,21 @@ class Package:
     """A regular expression for git references that have a release, with groups for its two numbers."""
     tags: str = ""
     """A regular expression for the beginning of its tags and branches; empty if other repositories have such, too."""
+
+    pre_releases: tuple[str, ...] = ()
+    """Pre-releases with the names of their own release; others have those of the release before."""
+
+    commits: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
+    """The first digits of the commits that have the settings of each release."""
+
+    def release_of(self, commit: str) -> str:
+        """Return the release whose settings a commit has, empty if it is not known."""
+        known = ((one, release) for release, commits in self.commits.items() for one in commits)
+        return next((release for one, release in known if len(commit) > 6 and one.startswith(commit[: len(one)])), "")
+
+    def has_own_names(self, version: str) -> bool:
+        """Return whether a pre-release has the names of its own release."""
+        return version in self.pre_releases
 
     @cached_property
     def pattern(self) -> str:

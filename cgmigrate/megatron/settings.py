@@ -60,22 +60,6 @@ class Undecided:
 
 
 @dataclass(frozen=True, slots=True)
-class Interpolation(Undecided):
-    """A value that is that of another key of the same configuration: ``${graphs.scope}``, ``${..scope}``."""
-
-    @property
-    def dots(self) -> int:
-        """How many levels above its own key the path starts; 0 for one from the top of the configuration."""
-        word = self.text[2:-1]
-        return len(word) - len(word.lstrip("."))
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of its path."""
-        return tuple(self.text[2:-1].lstrip(".").split("."))
-
-
-@dataclass(frozen=True, slots=True)
 class MergedValue(Undecided):
     """A value that several merged mappings have differently, where it is not known which of them counts."""
 

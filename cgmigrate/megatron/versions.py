@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from cgmigrate.megatron.releases import NEWEST, OLDEST, UPSTREAM, Release
+from cgmigrate.megatron.packages import core
+from cgmigrate.megatron.releases import KNOWN, NEWEST, OLDEST, UPSTREAM, Release
+
+if TYPE_CHECKING:
+    from packaging.version import Version
 
 KNOWN_RANGE = f"{OLDEST} to {NEWEST}"
 """The known releases, for messages."""
@@ -12,8 +17,8 @@ KNOWN_RANGE = f"{OLDEST} to {NEWEST}"
 BEFORE_RELEASE = "(?:core_[rv]|v)?"
 """What a version or a tag has before its release; letters may be in any case."""
 AFTER_RELEASE = (
-    r"(?:\.[0-9]+)*"
-    r"(?:[-_.]?(?:alpha|a|beta|b|preview|pre|rc|c|dev|post)[-_.]?[0-9]*){0,3}(?:\+[a-z0-9.]+)?"
+    r"(?:\.[0-9]+)*(?:[-_.]?(?:alpha|a|beta|b|preview|pre|rc|c)[-_.]?[0-9]*)?(?:[-_.]?post[-_.]?[0-9]*)?"
+    r"(?:[-_.]?dev[-_.]?[0-9]*)?(?:\+[a-z0-9]+(?:\.[a-z0-9]+)*)?"
 )
 """What it has after it."""
 _VERSION = rf"{BEFORE_RELEASE}([0-9]{{1,6}})\.([0-9]{{1,6}}){AFTER_RELEASE}"
@@ -23,10 +28,22 @@ class ReleaseError(ValueError):
     """A release that is malformed, not known, or in the wrong order; the message is meant for the user."""
 
 
+def names_of(version: Version) -> Release:
+    """Return the release whose names a version has: its own, or, for most pre-releases, those of the release before.
+
+    The main branch has the number of a pre-release, too, and its own names.
+    """
+    release = Release(version.major, version.minor)
+    if not version.is_prerelease or version.micro or release not in KNOWN or core().has_own_names(version.public):
+        return release
+    return Release(release.major, release.minor - 1)
+
+
 def parse_release(text: str) -> Release:
     """Return the minor release that a version or a tag of megatron-core belongs to.
 
-    ``0.17``, ``0.17.1``, ``v0.17.1``, ``core_v0.17.0``, ``core_r0.17.0`` and ``0.17.0rc1`` are all 0.17.
+    ``0.17``, ``0.17.1``, ``v0.17.1``, ``core_v0.17.0`` and ``core_r0.17.0`` are all 0.17; of the pre-releases,
+    ``0.17.0rc0`` is 0.17, and ``0.15.0rc6``, which has the names of the release before, 0.14.
 
     Raises ReleaseError if the text is not a version, and for releases older than the oldest known one or newer than
     ``UPSTREAM``.
@@ -36,7 +53,9 @@ def parse_release(text: str) -> Release:
         raise ReleaseError(
             f"{text!r} is not a megatron-core release; write it like 0.17 or 0.17.1 (known: {KNOWN_RANGE})"
         )
-    release = Release(int(match[1]), int(match[2]))
+    from packaging.version import Version
+
+    release = names_of(Version(match[0][match.start(1) - match.start() :]))
     if release < OLDEST:
         raise ReleaseError(f"megatron-core {release} is older than what is known ({KNOWN_RANGE})")
     if release > UPSTREAM:

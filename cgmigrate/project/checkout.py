@@ -1,12 +1,51 @@
-"""Git checkouts: their root, and the tracked files that contain certain words."""
+"""Projects and git checkouts: their root, and the files that contain certain words."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatch
 
 from cgmigrate.project.git import run_git
-from cgmigrate.project.paths import shown_path
+from cgmigrate.project.paths import is_below, shown_path
+from cgmigrate.text.files import read_bytes
+
+SKIPPED = (
+    ".git",
+    ".hg",
+    ".jj",
+    ".svn",
+    ".eggs",
+    ".hypothesis",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".nox",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+"""Folders of tools and of other projects: entered if git tracks files in them or the user names them."""
+RESULTS = frozenset(
+    (
+        *("results", "result", "outputs", "logs", "multirun"),
+        *("wandb", "mlruns", "lightning_logs", "nemo_experiments", "tensorboard"),
+    )
+)
+"""Names of folders into which programs write."""
+_NOT_SEARCHED = frozenset((*SKIPPED, *RESULTS, "build", "dist"))
+"""Folders of files that no program of the project reads, outside of git or where git ignores them."""
+WORK_MARK = ".cgmigrate-work"
+"""A file in the folder into which ``verify --work`` writes copies of settings and of its own program."""
+_OTHERS = frozenset((".git", "pyvenv.cfg", WORK_MARK))
+"""What a folder has that is no part of the project around it."""
+_MARKS = ("cgmigrate.toml", "pyproject.toml", "setup.cfg", "setup.py")
+"""Files at the root of a project."""
 
 
 def checkout_of(folder: str) -> str | None:
@@ -19,61 +58,151 @@ def checkout_of(folder: str) -> str | None:
     return folder
 
 
-def tracked_yaml(folders: Iterable[str], words: Iterable[str]) -> list[str]:
-    """Return the YAML files, tracked by the git checkouts that contain these folders, that contain one of the words.
+def project_of(folder: str) -> str:
+    """Return the root of the project around a folder (an absolute path): its checkout, if it is in one.
 
-    Paths are as those of `Discovery`. If git fails, the list is empty.
+    Elsewhere the nearest folder with a file that marks a project, the working directory around it, or the folder.
+    """
+    if top := checkout_of(folder):
+        return top
+    outside = (os.path.expanduser("~"), os.sep)
+    above, cwd = folder, os.path.realpath(os.getcwd())
+    while above not in outside:
+        if any(os.path.isfile(os.path.join(above, name)) for name in _MARKS):
+            return above
+        above = os.path.dirname(above)
+    return cwd if is_below(folder, cwd) and cwd not in outside else folder
+
+
+def tracked_yaml(folders: Iterable[str], words: Iterable[str]) -> list[str]:
+    """Return the YAML files, of the projects around these folders, that contain one of the words."""
+    tops, words = sorted({project_of(os.path.realpath(folder)) for folder in folders}), list(words)
+    return [path for top in tops for path in tracked_files(top, words, "*.yaml", "*.yml")]
+
+
+def tracked_files(top: str, words: Iterable[str], *paths: str, any_case: bool = False) -> list[str]:
+    """Return the files of a project that contain one of the words, with paths as those of `Discovery`.
+
+    ``paths`` are patterns of the files to search; with them, those that git does not track, or ignores, are searched
+    as well: a program that is not committed can read a file that is. If git fails, the list is empty. Words, not
+    regular expressions: git takes ten times as long for those.
     """
     words = list(words)
-    tops = sorted({top for folder in folders if (top := checkout_of(os.path.realpath(folder)))})
-    return [_openable(top, name) for top in tops for name in names_any(top, words, "*.yaml", "*.yml")]
+    if checkout_of(top) is None:
+        names = _searched(top, [""], words, paths, any_case=any_case)
+    else:
+        names = _grep(top, words, paths, untracked=bool(paths), any_case=any_case)
+        names += _searched(top, _ignored(top), words, paths, any_case=any_case) if paths else []
+    return [shown_path(os.path.join(top, name)) for name in names]
 
 
-def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
-    """Return the tracked files of a checkout that contain one of the words; ``paths`` are patterns of their names.
-
-    Words, not regular expressions: git takes ten times as long for those.
-    """
-    return [_openable(top, name) for name in names_any(top, words, *paths)]
-
-
-def names_any(top: str, words: Iterable[str], *paths: str, options: Sequence[str] = ()) -> list[str]:
-    """Return the tracked files of a checkout that contain one of the words, as they are named in it.
-
-    ``paths`` are patterns of the files to search, not those that Python compiled. If git fails, the list is empty.
-    """
+def _grep(
+    top: str, words: Iterable[str], paths: Sequence[str], *, untracked: bool, any_case: bool = False
+) -> list[str]:
+    """Return the names of the files that git finds with one of the words; if git fails, the list is empty."""
+    patterns = [part for word in _needed(words) for part in ("-e", word)]
+    # What Python compiled has no text.
     paths = (*paths, ":(exclude,glob)**/__pycache__/**")
-    listed = run_git(top, "grep", *options, "-lzF", *_patterns(words), "--", *paths)
+    options = [*(["--untracked"] if untracked else []), *(["-i"] if any_case else [])]
+    listed = run_git(top, "grep", *options, "-lzF", *patterns, "--", *paths)
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
+def _searched(
+    top: str, names: Sequence[str], words: Iterable[str], patterns: Sequence[str], *, any_case: bool = False
+) -> list[str]:
+    """Return the files, of some files and folders of a project, that contain one of the words."""
+    word = re.compile("|".join(map(re.escape, _needed(words))).encode(), re.IGNORECASE if any_case else 0)
+    return [name for name in _files_below(top, names, patterns) if word.search(_text(os.path.join(top, name)))]
+
+
+def _text(path: str) -> bytes:
+    """Return the bytes of a file, none of one that is large or cannot be read."""
+    try:
+        return read_bytes(path)
+    except OSError:
+        return b""
+
+
+def _files_below(top: str, names: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:
+    """Yield files, and those of folders, whose names match a pattern; not those of tools, builds and results."""
+    for name in names:
+        if not name.endswith("/") and name:
+            yield from [name] if _matches(name, patterns) else []
+            continue
+        for folder, folders, files in os.walk(os.path.join(top, name)):
+            is_other = folder != top and not _OTHERS.isdisjoint((*folders, *files))
+            folders[:] = [] if is_other else [one for one in folders if one not in _NOT_SEARCHED]
+            below = (os.path.relpath(os.path.join(folder, one), top) for one in files if not is_other)
+            yield from (one for one in below if _matches(one, patterns))
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def _ignored(top: str) -> list[str]:
+    """Return the files and folders that git ignores, but those of tools, builds and results."""
+    listed = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    names = [os.fsdecode(one) for one in listed[0].split(b"\0") if one] if listed else []
+    result: list[str] = []
+    for name in sorted(names):
+        # Git lists a folder that ignores itself, and what is in it as well.
+        is_below_last = bool(result) and result[-1].endswith("/") and name.startswith(result[-1])
+        if not is_below_last and _NOT_SEARCHED.isdisjoint(name.split("/")):
+            result.append(name)
+    return result
+
+
+def files_named(top: str, name: str) -> list[str]:
+    """Return the files of a project that have a name, those that git does not track yet included."""
+    if checkout_of(top) is None:
+        ending = os.sep + name
+        return [os.path.join(top, one) for one in _files_below(top, [""], ()) if f"{os.sep}{one}".endswith(ending)]
+    listed = run_git(
+        top, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", f":(top,literal){name}", f"*/{name}"
+    )
+    return [os.path.join(top, os.fsdecode(one)) for one in listed[0].split(b"\0") if one] if listed else []
+
+
+def index_of(folder: str, *paths: str) -> list[tuple[str, str]]:
+    """Return what git's index has below a folder: the path of each file, and of each submodule with its commit."""
+    listed = run_git(folder, "--literal-pathspecs", "ls-files", "-s", "-z", "--", *paths)
+    entries = [os.fsdecode(one).partition("\t") for one in listed[0].split(b"\0") if one] if listed else []
+    return [
+        (os.path.join(folder, path), fields.split()[1] if fields.startswith("160000") else "")
+        for fields, _, path in entries
+    ]
+
+
 def code_of(top: str) -> list[str]:
-    """Return the Python files of a checkout, those that git does not track yet, or ignores, included, and links.
+    """Return the Python files of a project, those that git does not track yet, or ignores, included, and links.
 
     Of folders that git ignores, only their names are listed. If git fails, the list is empty.
     """
-    seen = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    ignored = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    if not seen or not ignored:
-        return []
-    names = [os.path.join(top, os.fsdecode(one)) for one in (seen[0] + ignored[0]).split(b"\0") if one]
-    return [one for one in names if one.endswith((".py", os.sep)) or os.path.islink(one)]
+    if checkout_of(top) is None:
+        names = list(_files_below(top, [""], ()))
+    else:
+        seen = run_git(top, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        ignored = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+        listed = (seen[0] + ignored[0]).split(b"\0") if seen and ignored else []
+        names = [os.fsdecode(one) for one in listed if one]
+    paths = [os.path.join(top, one) for one in names]
+    return [one for one in paths if one.endswith((".py", os.sep)) or os.path.islink(one)]
 
 
 def files_with(top: str, words: Iterable[str], *paths: str) -> list[str]:
-    """Return the files of a checkout that contain one of the words, those that git does not track yet included.
+    """Return the files of a project that contain one of the words, those that git does not track yet included.
 
     ``paths`` are patterns of their names. If git fails, the list is empty.
     """
-    return [os.path.join(top, name) for name in names_any(top, words, *paths, options=["--untracked"])]
+    words = list(words)
+    outside = checkout_of(top) is None
+    names = _searched(top, [""], words, paths) if outside else _grep(top, words, paths, untracked=True)
+    return [os.path.join(top, name) for name in names]
 
 
-def _patterns(words: Iterable[str]) -> list[str]:
-    """Return the options for some words, without those that contain another one: git takes time for each."""
+def _needed(words: Iterable[str]) -> list[str]:
+    """Return words without those that contain another one: a search takes time for each."""
     every = sorted(dict.fromkeys(words), key=len)
-    needed = [word for at, word in enumerate(every) if not any(shorter in word for shorter in every[:at])]
-    return [part for word in needed for part in ("-e", word)]
-
-
-def _openable(top: str, name: str) -> str:
-    return shown_path(os.path.join(top, name))
+    return [word for at, word in enumerate(every) if not any(shorter in word for shorter in every[:at])]

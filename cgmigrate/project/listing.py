@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from cgmigrate.documents.syntax import SHEBANG_BYTES, SYNTAXES, Syntax, may_be_script, syntax_of, syntax_of_file
-from cgmigrate.project.checkout import checkout_of
+from cgmigrate.project.checkout import SKIPPED, checkout_of
 from cgmigrate.project.git import run_git
 from cgmigrate.project.ignore_files import IgnoreFile, Patterns, is_ignored, read_ignore_files
 from cgmigrate.project.inputs import InputError
@@ -21,27 +21,6 @@ from cgmigrate.project.paths import openable_path, prefix_of, why_unreachable, w
 from cgmigrate.project.unread_files import may_hold_settings
 from cgmigrate.project.untouched import only_quotes
 from cgmigrate.text.files import READ, read_bytes
-
-SKIPPED = (
-    ".git",
-    ".hg",
-    ".jj",
-    ".svn",
-    ".eggs",
-    ".hypothesis",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".nox",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "node_modules",
-    "site-packages",
-    "venv",
-)
-"""Folders of tools and of other projects: entered if git tracks files in them or the user names them."""
 
 
 def syntax_of_named(path: str, data: bytes | None = None) -> Syntax | InputError:

@@ -78,3 +78,9 @@ def why_unreachable(path: str, error: OSError) -> str:
 def why_unreadable(error: OSError) -> str:
     """Return why a file cannot be read."""
     return f"cannot be read: {error.strerror or error}"
+
+
+def is_test(path: str) -> bool:
+    """Return whether a file is one of tests: other code gets no object from it."""
+    folders, _, name = path.rpartition("/")
+    return name.startswith(("test_", "conftest")) or name.endswith("_test.py") or "/tests/" in folders + "/"

@@ -27,7 +27,7 @@ _MARKS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class SeedWords:
     """Seed words in one encoding; every word contains one of the ``cores``."""
 
     words: tuple[bytes, ...]
@@ -49,7 +49,7 @@ class Seeds:
 
     words: tuple[str, ...]
     cores: tuple[str, ...]
-    plain: Encoded
+    plain: SeedWords
     """The words in UTF-8."""
 
     @property
@@ -61,7 +61,7 @@ class Seeds:
         """Return whether the bytes of a whole file contain a seed word, in UTF-8 or in the encoding of its mark."""
         return self.for_file(data).are_in(data)
 
-    def for_file(self, start: bytes) -> Encoded:
+    def for_file(self, start: bytes) -> SeedWords:
         """Return the words in the encoding that the first bytes of a file announce."""
         if start[:2] in (b"\xff\xfe", b"\xfe\xff", b"\x00\x00"):
             for mark, encoding in _MARKS:
@@ -86,5 +86,7 @@ def seeds_of(folders: Sequence[str] = ()) -> Seeds:
 
 
 @cache
-def _encoded(words: tuple[str, ...], beginnings: tuple[str, ...], encoding: str) -> Encoded:
-    return Encoded(tuple(word.encode(encoding) for word in words), tuple(core.encode(encoding) for core in beginnings))
+def _encoded(words: tuple[str, ...], beginnings: tuple[str, ...], encoding: str) -> SeedWords:
+    return SeedWords(
+        tuple(word.encode(encoding) for word in words), tuple(core.encode(encoding) for core in beginnings)
+    )

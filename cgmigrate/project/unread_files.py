@@ -37,10 +37,15 @@ def may_hold_settings(path: str) -> bool:
     return suffix not in _NOT_TEXT and suffix not in _QUOTING and not (not suffix and stem in _PROSE)
 
 
+def is_report(data: bytes) -> bool:
+    """Return whether a file is a baseline or a report of cgmigrate."""
+    return _REPORT.search(data) is not None
+
+
 def unread_source(path: str, seeds: Seeds) -> InputFile | None:
     """Return a file of text with a seed word, of any size; None for others, and for reports of cgmigrate."""
     data = _with_seed_word(path, seeds)
-    if not data or b"\0" in data or _REPORT.search(data):
+    if not data or b"\0" in data or is_report(data):
         return None
     # Whatever the encoding is: names of settings are ASCII.
     return InputFile(path, Syntax.TEXT, data.decode("utf-8", "replace").encode())
@@ -52,7 +57,7 @@ def names_setting(path: str, names: Callable[[str], Collection[str]]) -> bool:
         data = next(_pieces(path), b"")
     except OSError:
         return False
-    if not seeds_of().plain.are_in(data) or _REPORT.search(data):
+    if not seeds_of().plain.are_in(data) or is_report(data):
         return False
     return _pattern(names(path)).search(data) is not None
 

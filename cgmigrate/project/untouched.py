@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
+from cgmigrate.project.checkout import RESULTS, project_of
 from cgmigrate.project.paths import prefix_of
 from cgmigrate.project.unread_files import names_setting
 
@@ -21,13 +22,6 @@ _QUOTING = {
     ".rej": "patches",
     ".lock": "lock files",
 }
-_RESULTS = frozenset(
-    (
-        *("results", "result", "outputs", "logs", "multirun"),
-        *("wandb", "mlruns", "lightning_logs", "nemo_experiments", "tensorboard"),
-    )
-)
-"""Names of folders into which programs write."""
 _LINES = 5
 """How many lines at the top may say that a file is generated."""
 _COMMENT = re.compile(rb"[ \t]*(?:#+|//|/\*|\*|<!--|\{/\*|\.\.|\"\"\"|'''|;)[ \t]*(?P<text>.*)")
@@ -51,7 +45,7 @@ def is_generated(data: bytes) -> bool:
 
 def is_result(below: str) -> bool:
     """Return whether a file is in a folder of results; ``below`` is its path below what the user named."""
-    return not _RESULTS.isdisjoint(below.lower().split("/")[:-1])
+    return not RESULTS.isdisjoint(below.lower().split("/")[:-1])
 
 
 def only_quotes(path: str) -> bool:
@@ -60,13 +54,14 @@ def only_quotes(path: str) -> bool:
 
 
 def below_named(path: str, named: Sequence[str]) -> str:
-    """Return the path of a file below the folder that the user named, or as it is named itself."""
+    """Return the path of a file below the folder that the user named, or below its project if it is named itself."""
     rests = [
         path.removeprefix(prefix) for folder in named if path.startswith(prefix := prefix_of(os.path.normpath(folder)))
     ]
     if rests:
         return min(rests, key=len)
-    return os.path.basename(path) if os.path.isabs(path) or path.startswith("..") else path
+    real = os.path.realpath(path)
+    return os.path.relpath(real, project_of(os.path.dirname(real)))
 
 
 def quoting(paths: Iterable[str], names: Callable[[str], Collection[str]]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from cgmigrate.report import Place
-from cgmigrate.report.style import Style
+from cgmigrate.report.style import StreamStyle
 from cgmigrate.text.columns import TAB, width
 from cgmigrate.text.escaping import cells, in_line
 
@@ -49,7 +49,7 @@ class Gutter:
     """The column of line numbers; ``digits`` is the width of the largest one."""
 
     digits: int
-    style: Style
+    style: StreamStyle
 
     def numbered(self, number: int, sign: str) -> str:
         """Return the start of a line of the file; ``sign`` is the character after its number."""
@@ -172,7 +172,7 @@ def _row(source: str, inside: Sequence[Mark], around: Mark | None, number: int) 
     return _Row(shown, first, min(first + WIDTH, len(shown)))
 
 
-def _underlines(row: _Row, marks: Sequence[Mark], style: Style) -> Iterator[str]:
+def _underlines(row: _Row, marks: Sequence[Mark], style: StreamStyle) -> Iterator[str]:
     """Yield the line with all underlines and the label of the last one, then lines with the other labels."""
     spans = sorted(((row.offset(m.start.column), row.offset(m.end.column), m) for m in marks), key=lambda s: s[0])
     if not spans:
@@ -194,7 +194,7 @@ def _underlines(row: _Row, marks: Sequence[Mark], style: Style) -> Iterator[str]
         left.pop()
 
 
-def _drawn(signs: dict[int, tuple[str, str]], style: Style) -> str:
+def _drawn(signs: dict[int, tuple[str, str]], style: StreamStyle) -> str:
     """Return signs at their columns, with those of one kind that follow one another painted as one."""
     out, at, run, kind = [], 0, "", ""
     for column in sorted(signs):

@@ -11,18 +11,18 @@ from cgmigrate.report.folding import folded
 from cgmigrate.report.inline_diff import Hunk, diff, hunks_of
 from cgmigrate.report.overview import MANY, overview, together_with
 from cgmigrate.report.related import also, labelled
-from cgmigrate.report.style import PLAIN, Style
+from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.escaping import in_line
 
 
-def render(report: RunReport, style: Style = PLAIN) -> str:
+def render(report: RunReport, style: StreamStyle = PLAIN) -> str:
     """Return all diagnostics, an empty line after each; of a large run the overview comes first."""
     diagnostics = folded(report.diagnostics)
     first = overview(report, style) if len(diagnostics) > MANY else ""
     return first + "".join(one(reported, style) for reported in diagnostics)
 
 
-def one(reported: Reported, style: Style = PLAIN) -> str:
+def one(reported: Reported, style: StreamStyle = PLAIN) -> str:
     """Return one diagnostic as lines of text, with an empty line at the end."""
     hunks = hunks_of(reported.text, reported.edits)
     gutter = Gutter(len(str(_last_line(reported, hunks))), style)
@@ -34,7 +34,7 @@ def one(reported: Reported, style: Style = PLAIN) -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def _title(reported: Reported, style: Style) -> str:
+def _title(reported: Reported, style: StreamStyle) -> str:
     """Return the severity, the rule and what is wrong, in one line."""
     diagnostic = reported.diagnostic
     codes = ", ".join(style.link(rule.code, rule.page) for rule in reported.rules)
@@ -88,7 +88,7 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
         yield f"{_label('note', gutter.style)} {in_line(together_with(reported.other_files, diagnostic.fix.id))}"
 
 
-def _remarks(reported: Reported, style: Style) -> Iterator[str]:
+def _remarks(reported: Reported, style: StreamStyle) -> Iterator[str]:
     """Yield why a fix is unsafe or missing, what to write by hand, and the notes."""
     for label, text in reported.diagnostic.remarks:
         first, *others = text.split("\n")
@@ -102,7 +102,7 @@ def _remarks(reported: Reported, style: Style) -> Iterator[str]:
 _KINDS = {"because": "unsafe", "blocked by": "unsafe", "note": "note"}
 
 
-def _label(label: str, style: Style) -> str:
+def _label(label: str, style: StreamStyle) -> str:
     return style.paint(label, _KINDS.get(label, "help")) + ":"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.report import Reported, RunReport
 from cgmigrate.report.folding import folded
-from cgmigrate.report.style import PLAIN, Style
+from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.columns import width
 from cgmigrate.text.escaping import in_line
 from cgmigrate.text.plurals import counted
@@ -26,7 +26,7 @@ _KINDS = {Applicability.SAFE: "safe", Applicability.UNSAFE: "unsafe", None: "to 
 """Applicability of a fix in words; None is also that of a fix that only a person applies."""
 
 
-def overview(report: RunReport, style: Style = PLAIN, mark: str = "") -> str:
+def overview(report: RunReport, style: StreamStyle = PLAIN, mark: str = "") -> str:
     """Return the run in one screen, with an empty line at the end; ``mark`` is that of a safe fix."""
     diagnostics = folded(report.diagnostics)
     files = f"{report.files_with_diagnostics} of {counted(report.files, 'file')}"
@@ -44,7 +44,9 @@ def overview(report: RunReport, style: Style = PLAIN, mark: str = "") -> str:
     return "\n".join(lines) + "\n\n"
 
 
-def last_lines(report: RunReport, diagnostics: Sequence[Reported], style: Style = PLAIN, mark: str = "") -> list[str]:
+def last_lines(
+    report: RunReport, diagnostics: Sequence[Reported], style: StreamStyle = PLAIN, mark: str = ""
+) -> list[str]:
     """Return the releases, the fixes that are available, and the command to run next."""
     lines = releases(report.resolutions)
     if diagnostics:
@@ -101,7 +103,7 @@ def left_by_folder(diagnostics: Sequence[Reported]) -> list[str]:
     return ["Not fixed without a decision, by folder:", *_rows(rows, "folder")]
 
 
-def _by_rule(diagnostics: Sequence[Reported], style: Style) -> list[tuple[int, str, str]]:
+def _by_rule(diagnostics: Sequence[Reported], style: StreamStyle) -> list[tuple[int, str, str]]:
     counts: dict[str, Counter[Applicability | None]] = {}
     labels: dict[str, tuple[str, str]] = {}
     for reported in diagnostics:

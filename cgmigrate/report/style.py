@@ -21,7 +21,7 @@ _CODES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Style:
+class StreamStyle:
     """What a stream shows: ``colours``, and ``links`` to the pages of rules. Without both, text stays as it is."""
 
     colours: bool = False
@@ -36,5 +36,5 @@ class Style:
         return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\" if self.links and address else text
 
 
-PLAIN = Style()
+PLAIN = StreamStyle()
 """Neither colours nor links: files, pipes, and texts inside of other formats."""

@@ -11,14 +11,13 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 FORMAT = 1
 """Version of the results' JSON form."""
 
 TRAINING, STATIC, DYNAMIC = "training", "static", "dynamic"
-WORKLOADS = (TRAINING, STATIC, DYNAMIC)
 """Training steps; generation with the static, with the dynamic batching engine."""
 
 EAGER, EAGER_AGAIN, EAGER_SOURCE = "eager", "eager-again", "eager-source"
@@ -239,8 +238,3 @@ def _rank(data: Mapping[str, Any]) -> Rank:
         for graph in data["graphs"]
     )
     return Rank(**values)
-
-
-def eager(arm: Arm, release: str, repeat: int = 0) -> Arm:
-    """The arm that captures nothing, on the same proxy."""
-    return replace(arm, settings={}, release=release, repeat=repeat)

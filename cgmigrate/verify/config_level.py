@@ -62,7 +62,7 @@ from cgmigrate.verify.plan import Case, undecided
 from cgmigrate.verify.related_fields import assumed_fields, related_fields
 from cgmigrate.verify.run import failure_line
 
-__all__ = ["Case", "ConfigVerdict", "Reply", "Request", "compare_readings", "read_all", "verify_config"]
+__all__ = ["Case", "ConfigVerdict", "Request", "RequestOutcome", "compare_readings", "read_all", "verify_config"]
 
 TIMEOUT = 300.0
 """Seconds that one release may take to answer all requests; most of it is importing torch, 5 to 20 s."""
@@ -97,7 +97,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class RequestOutcome:
     """What became of a request.
 
     ``version`` is the megatron-core that read it, or the release that is missing. ``reason`` says why it was not read
@@ -141,7 +141,7 @@ class ConfigVerdict:
     verdict: str
     reason: str
     notes: tuple[str, ...] = ()
-    readings: tuple[Reply, ...] = ()
+    readings: tuple[RequestOutcome, ...] = ()
     diff: str = ""
 
     def __str__(self) -> str:
@@ -160,7 +160,7 @@ class ConfigVerdict:
         }
 
 
-def _as_json(reading: Reply) -> dict[str, Any]:
+def _as_json(reading: RequestOutcome) -> dict[str, Any]:
     capture = reading.capture
     return {
         "megatron_core": reading.version,
@@ -216,16 +216,16 @@ def _requests(case: Case) -> tuple[Request, Request, Request]:
 
 def _answered(
     requests: Sequence[Request], homes: Mapping[str, Home], progress: Callable[[str], None] | None
-) -> list[Reply]:
+) -> list[RequestOutcome]:
     groups: dict[Release, list[int]] = {}
     for index, request in enumerate(requests):
         groups.setdefault(request.release, []).append(index)
 
-    def answer(release: Release) -> list[Reply]:
+    def answer(release: Release) -> list[RequestOutcome]:
         group = [requests[index] for index in groups[release]]
         home = home_for(release, homes)
         if home is None:
-            return [Reply(request, str(release), ABSENT, not_available(release)) for request in group]
+            return [RequestOutcome(request, str(release), ABSENT, not_available(release)) for request in group]
         start = time.monotonic()
         say(f"megatron-core {home.version} reads {counted(len(group), 'configuration')} …")
         readings = read_all(group, home)
@@ -244,18 +244,18 @@ def _answered(
 # --- a release reads --------------------------------------------------------------------------------------
 
 
-def read_all(requests: Sequence[Request], home: Home) -> list[Reply]:
+def read_all(requests: Sequence[Request], home: Home) -> list[RequestOutcome]:
     """Return what the release at ``home`` makes of each request, in order.
 
     Nothing is raised: where the process cannot start or ends before its time, the readings that are missing say why.
     """
-    readings: dict[int, Reply] = {}
+    readings: dict[int, RequestOutcome] = {}
     lines: dict[str, list[int]] = {}
     for index, request in enumerate(requests):
         reader = request.reader
         resolved = validation_input(request.settings, request.release, reader) if reader.validates_as_bridge else None
         if isinstance(resolved, Rejected):
-            readings[index] = Reply(request, home.version, REFUSED, resolved.reason, by_bridge=True)
+            readings[index] = RequestOutcome(request, home.version, REFUSED, resolved.reason, by_bridge=True)
         else:
             # Many cases ask the same: one answer serves them all.
             line = _line(request, request.settings if resolved is None else resolved)
@@ -320,13 +320,13 @@ def _not_what_it_says(self_description: Mapping[str, Any], home: Home) -> str:
     return ""
 
 
-def _reading(request: Request, home: Home, answer: Mapping[str, Any] | None, failure: str) -> Reply:
+def _reading(request: Request, home: Home, answer: Mapping[str, Any] | None, failure: str) -> RequestOutcome:
     if answer is None:
-        return Reply(request, home.version, UNREAD, with_advice(failure, home) or "it gave no answer")
+        return RequestOutcome(request, home.version, UNREAD, with_advice(failure, home) or "it gave no answer")
     warnings = tuple(answer["warnings"])
     if answer["ok"]:
         effective = validated(answer["effective"], home.release)
-        return Reply(request, home.version, READ, "", effective, warnings, answer["omitted"])
+        return RequestOutcome(request, home.version, READ, "", effective, warnings, answer["omitted"])
     error, omitted = answer["error"], answer["omitted"]
     reason = error["message"] if error["type"] == "UsageError" else f"{error['type']}: {error['message']}"
     reason = with_advice(reason, home)
@@ -334,13 +334,13 @@ def _reading(request: Request, home: Home, answer: Mapping[str, Any] | None, fai
     if refused and omitted and isinstance(capture_of(request.settings, request.release, request.reader), Capture):
         # The settings alone are not refused: the omitted fields are missing.
         refused, reason = False, f"it cannot be built without {omitted}: {reason}"
-    return Reply(request, home.version, REFUSED if refused else UNREAD, reason, None, warnings, omitted)
+    return RequestOutcome(request, home.version, REFUSED if refused else UNREAD, reason, None, warnings, omitted)
 
 
 # --- verdicts ----------------------------------------------------------------------------------------------
 
 
-def compare_readings(source: Reply, target: Reply, migrated: Reply) -> ConfigVerdict:
+def compare_readings(source: RequestOutcome, target: RequestOutcome, migrated: RequestOutcome) -> ConfigVerdict:
     """Return the verdict by the table at the head of this module.
 
     ``source`` and ``target`` are the old text on either release, ``migrated`` the new text on the target.
@@ -355,7 +355,9 @@ def compare_readings(source: Reply, target: Reply, migrated: Reply) -> ConfigVer
     return ConfigVerdict("", verdict, reason, tuple(_notes(source, target, migrated)), (source, target, migrated))
 
 
-def _migrated_captures(source: Reply, target: Reply, migrated: Reply, new: Capture) -> tuple[str, str]:
+def _migrated_captures(
+    source: RequestOutcome, target: RequestOutcome, migrated: RequestOutcome, new: Capture
+) -> tuple[str, str]:
     was, known, by = source.capture, f"{source.version} did", ""
     if was is None:
         was = capture_of(source.request.settings, source.request.release, source.request.reader)
@@ -378,7 +380,7 @@ def _migrated_captures(source: Reply, target: Reply, migrated: Reply, new: Captu
     return EQUIVALENT, f"{source.version} captures {_in_words(was)}, and so does {migrated.version}"
 
 
-def _own_reading(target: Reply, new: Capture) -> str:
+def _own_reading(target: RequestOutcome, new: Capture) -> str:
     """How the target reads the old text, where that is not ``new``, what the migrated text captures."""
     match target.capture:
         case None:
@@ -392,7 +394,9 @@ def _own_reading(target: Reply, new: Capture) -> str:
             )
 
 
-def _old_text_is_refused(source: Reply, target: Reply, new: Capture, was: Rejected) -> tuple[str, str]:
+def _old_text_is_refused(
+    source: RequestOutcome, target: RequestOutcome, new: Capture, was: Rejected
+) -> tuple[str, str]:
     refusal = f"{source.who} refuses the old text ({was.reason})"
     if source.capture is None:
         refusal += f", by cgmigrate's own table, as {_why(source)}"
@@ -406,7 +410,7 @@ def _old_text_is_refused(source: Reply, target: Reply, new: Capture, was: Reject
     return INCONCLUSIVE, f"nothing ran the old text, so there is nothing to compare with: {refusal}"
 
 
-def _migrated_is_refused(source: Reply, target: Reply, migrated: Reply) -> tuple[str, str]:
+def _migrated_is_refused(source: RequestOutcome, target: RequestOutcome, migrated: RequestOutcome) -> tuple[str, str]:
     refusal = f"{migrated.who} refuses the migrated text ({migrated.reason})"
     was, own = source.capture, target.capture
     if isinstance(was, Capture):
@@ -418,13 +422,13 @@ def _migrated_is_refused(source: Reply, target: Reply, migrated: Reply) -> tuple
     return INCONCLUSIVE, f"{refusal}, and {old}, so nothing shows what would be captured"
 
 
-def _not_read(reading: Reply, text: str) -> str:
+def _not_read(reading: RequestOutcome, text: str) -> str:
     if reading.outcome == ABSENT:
         return reading.reason
     return f"{reading.who} could not read {text} on this machine ({reading.reason})"
 
 
-def _why(source: Reply) -> str:
+def _why(source: RequestOutcome) -> str:
     return _not_read(source, "the old text")
 
 
@@ -438,7 +442,7 @@ def _apart(first: Capture, second: Capture) -> tuple[str, str]:
     return (before, after) if Capture() not in (first, second) else (_in_words(first), _in_words(second))
 
 
-def _notes(source: Reply, target: Reply, migrated: Reply) -> list[str]:
+def _notes(source: RequestOutcome, target: RequestOutcome, migrated: RequestOutcome) -> list[str]:
     notes = []
     if migrated.request.reader.validates_as_bridge:
         notes.append("Megatron-Bridge's own checks are cgmigrate's account of them; TransformerConfig is the real one")

@@ -102,12 +102,6 @@ def steady_times(rank: Rank) -> Times | None:
     return Times(median(steady), min(steady), max(steady), len(steady)) if steady else None
 
 
-def steady_seconds(rank: Rank) -> float | None:
-    """The median of ``steady_times``; None where no such step ran."""
-    times = steady_times(rank)
-    return None if times is None else times.median
-
-
 def capture_steps(rank: Rank) -> str:
     """The steps, counted from 1, in or before which graphs were captured: ``4``, ``1–3, 5``; empty for none."""
     return spans([graph.captured_at + 1 for graph in rank.graphs])

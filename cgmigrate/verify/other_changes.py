@@ -94,11 +94,11 @@ def _shown(node: Any) -> str:
 
 def _in_python(before: str, after: str) -> Iterator[str]:
     from cgmigrate.documents.python.equivalence import same_apart_from_settings
-    from cgmigrate.documents.python.source import Parsed
+    from cgmigrate.documents.python.source import PythonSource
 
     # Written anew from its tree, a text has neither comments nor a format of its own.
     trees = [ast.parse(before), ast.parse(after)]
-    if same_apart_from_settings(*(Parsed(ast.unparse(tree)) for tree in trees)):
+    if same_apart_from_settings(*(PythonSource(ast.unparse(tree)) for tree in trees)):
         return
     left, right = (Counter(_named_values(tree)) for tree in trees)
     gone, new = list((left - right).elements()), list((right - left).elements())

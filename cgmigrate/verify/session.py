@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cgmigrate.project.checkout import WORK_MARK
 from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, ArmResult
 from cgmigrate.verify.compare import INCONCLUSIVE, ArmComparison, exit_status, judge, with_changes
@@ -146,6 +147,10 @@ def _folder(named: str) -> Iterator[str]:
         return
     try:
         os.makedirs(named, exist_ok=True)
+        if not os.listdir(named):
+            # What is written there is no part of the project around it.
+            for name, text in ((".gitignore", "*\n"), (WORK_MARK, "")):
+                Path(named, name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise VerifyError(f"--work {named}: {error.strerror}") from error
     yield os.path.abspath(named)

@@ -308,7 +308,6 @@ def test_nothing_heavy_is_imported_where_nothing_is_to_be_done(project: Path) ->
 # --- files that are merged ------------------------------------------------------------------------------
 
 
-MIGRATED_PARENT = "policy:\n  megatron_cfg:\n    cuda_graph_impl: transformer_engine\n    cuda_graph_modules: attn\n"
 PARENT = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cgmigrate.documents.python.document import PythonDocument
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.text.edits import apply
 
 TEXT = '''\
@@ -180,7 +180,7 @@ CHANGES = [
 
 def differs(old: str, new: str) -> bool:
     assert old in TEXT
-    return not same_apart_from_settings(Parsed(TEXT), Parsed(TEXT.replace(old, new, 1)))
+    return not same_apart_from_settings(PythonSource(TEXT), PythonSource(TEXT.replace(old, new, 1)))
 
 
 @pytest.mark.parametrize(("old", "new"), CHANGES, ids=[f"{old.strip()} - {new.strip()}"[:60] for old, new in CHANGES])

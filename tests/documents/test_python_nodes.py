@@ -14,7 +14,7 @@ from cgmigrate.documents.python.nodes import walk
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "cgmigrate/linking/python").glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((ROOT / "cgmigrate/documents/python").glob("*.py")), ids=lambda path: path.stem)
 def test_nodes_are_those_of_ast_in_its_order(path: Path) -> None:
     tree = ast.parse(path.read_text())
     for root in (tree, *tree.body, *(node for one in tree.body for node in ast.iter_child_nodes(one))):

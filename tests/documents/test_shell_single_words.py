@@ -61,7 +61,6 @@ CHANGE = {
     "text for people": f'{STRING}echo "$CG"\n{RUN} ${{CG:-}} $CG\n',
     "code for the shell": f'CMD="{RUN} {FLAG}"\neval "$CMD"\n',
     "a part of a text": f'{STRING}bash -c "{RUN} $CG"\n{RUN} $CG\n',
-    "a number of elements": f'{ARRAY}echo ${{#ARGS[@]}}\n{RUN} "${{ARGS[@]}}"\n',
     "a default of an array": f'{ARRAY}{RUN} "${{ARGS[@]:-}}" "${{ARGS[@]+x}}"\n',
     "a separator for one command": f'IFS=, read -r one two <<< "a,b"\n{STRING}{RUN} $CG\n',
     "a separator with a blank": f"IFS=$' \\t\\n'\n{STRING}{RUN} $CG\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cgmigrate.linking.file_references import ListEntry, references_of
+from cgmigrate.linking.file_references import DefaultsEntry, references_of
 
 HEAD = "lr: 1\nmodel: {num_layers: 2}\n"
 
@@ -18,22 +18,22 @@ def test_empty_defaults_name_no_file(value: str) -> None:
 @pytest.mark.parametrize(
     ("item", "entry"),
     [
-        ("base", ListEntry("base", names=("base",))),
-        ("policy: base", ListEntry("policy: base", "policy", ("base",))),
-        ("policy: ~", ListEntry("policy: ~", "policy", ())),
-        ("policy: [base, large]", ListEntry("policy: [base, large]", "policy", ("base", "large"))),
+        ("base", DefaultsEntry("base", names=("base",))),
+        ("policy: base", DefaultsEntry("policy: base", "policy", ("base",))),
+        ("policy: ~", DefaultsEntry("policy: ~", "policy", ())),
+        ("policy: [base, large]", DefaultsEntry("policy: [base, large]", "policy", ("base", "large"))),
         (
             "override /policy@model: base",
-            ListEntry("override /policy@model: base", "/policy", ("base",), "model", False, True),
+            DefaultsEntry("override /policy@model: base", "/policy", ("base",), "model", False, True),
         ),
-        ("optional policy: base", ListEntry("optional policy: base", "policy", ("base",), None, True)),
+        ("optional policy: base", DefaultsEntry("optional policy: base", "policy", ("base",), None, True)),
         (
             "{policy: base, optional: true}",
-            ListEntry("{policy: base, optional: true}", "policy", ("base",), None, True),
+            DefaultsEntry("{policy: base, optional: true}", "policy", ("base",), None, True),
         ),
     ],
 )
-def test_an_entry(item: str, entry: ListEntry) -> None:
+def test_an_entry(item: str, entry: DefaultsEntry) -> None:
     references = references_of(f"defaults:\n- {item}\n{HEAD}")
     assert (references.defaults, references.unclear) == ((entry,), "")
 

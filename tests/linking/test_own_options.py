@@ -97,10 +97,6 @@ OF_OTHERS = {
         "pretrain_own.py": "from megatron.training import pretrain\n",
         "run.sh": OF_MEGATRON.replace("pretrain_gpt", "pretrain_own"),
     },
-    "an attribute": {
-        "pretrain_gpt.py": "def provider(args):\n    print(args.cuda_graph_scope)\n",
-        "run.sh": OF_MEGATRON,
-    },
     "a list of arguments": {
         "pretrain_gpt.py": "import launch\n",
         "launch.py": 'import subprocess\n\nsubprocess.run(["other", "--cuda-graph-scope", "attn"])\n',
@@ -240,3 +236,41 @@ def test_a_file_that_a_fork_adds_to_megatron_counts(file: str, stays: bool, tmp_
     tree[f"megatron/training/{file}"] = tree.get(f"megatron/training/{file}", "") + PARSED + READ["of a call"]
     output, launcher = fixed(tmp_path, {**tree, "run.sh": STARTED})
     assert (launcher == STARTED) is stays, output
+
+
+CHANGED = {
+    "the implementation": "args = parse_args()\nif args.cuda_graph_impl == 'local':\n    print('x')\n",
+    "the scope": "args = parse_args()\nprint(args.cuda_graph_scope)\n",
+    "a word": "import sys\n\nif 'local' in sys.argv:\n    print('x')\n",
+    "a word by its place": "import sys\n\nprint(sys.argv[sys.argv.index('--cuda-graph-impl') + 1])\n",
+    "the number of words": "import sys\n\nprint(len(sys.argv))\n",
+    "words under another name": "from sys import argv\n\nwords = argv[1:]\n",
+    "a text of all words": "import sys\n\nprint('impl local' in ' '.join(sys.argv))\n",
+}
+NOT_CHANGED = {
+    "the modules of a configuration": "def run(config):\n    print(config.cuda_graph_modules)\n",
+    "the program": "import sys\n\nprint(sys.argv[0])\n",
+    "all words": "import sys\n\nprint(' '.join(sys.argv))\nparse_args(sys.argv[1:])\n",
+    "a word that is added": "import sys\n\nsys.argv += ['--bf16']\nsys.argv.append('--x')\n",
+}
+LOCAL = "#!/bin/bash\ntorchrun train.py --cuda-graph-impl local --cuda-graph-scope full_iteration\n"
+
+
+@pytest.mark.parametrize("use", CHANGED.values(), ids=CHANGED)
+@pytest.mark.parametrize("module", ["train.py", "team/graphs.py"])
+def test_a_program_that_depends_on_what_changes_keeps_its_flags(use: str, module: str, tmp_path: Path) -> None:
+    importing = {} if module == "train.py" else {"train.py": "from team.graphs import *\n"}
+    output, launcher = fixed(tmp_path, {**importing, module: PARSED + use, "run.sh": LOCAL})
+    assert launcher == LOCAL, output
+
+
+@pytest.mark.parametrize("use", NOT_CHANGED.values(), ids=NOT_CHANGED)
+def test_a_program_that_depends_on_nothing_that_changes(use: str, tmp_path: Path) -> None:
+    output, launcher = fixed(tmp_path, {"train.py": PARSED + use, "run.sh": LOCAL})
+    assert "--cuda-graph-impl full_iteration" in launcher, output
+
+
+def test_an_implementation_that_stays_may_be_read(tmp_path: Path) -> None:
+    script = LOCAL.replace("full_iteration", "attn")
+    output, launcher = fixed(tmp_path, {"train.py": PARSED + CHANGED["the implementation"], "run.sh": script})
+    assert launcher == script.replace("scope", "modules"), output

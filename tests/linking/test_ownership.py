@@ -8,7 +8,11 @@ import pytest
 
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
-from cgmigrate.linking.ownership import Owner, owned_sites
+from cgmigrate.linking.ownership import Owner, is_prose, owned_sites
+from cgmigrate.megatron.catalogue import load
+from cgmigrate.megatron.releases import KNOWN
+from cgmigrate.megatron.rule_data import load_yaml
+from cgmigrate.megatron.tables import load as load_tables
 
 SETTINGS = "&m\n    enable_cuda_graph: true\n"
 
@@ -59,13 +63,44 @@ def test_a_place_without_an_owner_decides_nothing() -> None:
     [
         ("moe_router_plus_moe_preprocess_first_for_dropless_moe_then_ab_attn", True),
         ("attn_mlp_moe_router_moe_preprocess", False),
+        ("see the docs", True),
+        ("attention only, for now", True),
+        ("captures_the_router_and_not_the_experts", True),
         ("per_microbatch", False),
+        ("attn_mlp_moe_router_moe_preprocess_mamba_full_iteration_inference", False),
+        ("attn and mlp", False),
+        ("attn mlp moe_routr", False),
     ],
 )
 def test_a_sentence_with_underscores_is_no_value(project: Path, cgmigrate, value: str, is_prose: bool) -> None:
     """Cards about a feature have such sentences under its names."""
     text = f"recommended_path:\n  model.cuda_graph_impl: transformer_engine\n  model.cuda_graph_scope: {value}\n"
     (project / "card.yaml").write_text(text)
-    assert ("CG206" not in cgmigrate("check", ".").stdout) is is_prose
+    assert ("error[" not in cgmigrate("check", ".").stdout) is is_prose
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert (project / "card.yaml").read_text() == text
+
+
+def _choices() -> list[str]:
+    """Return every choice of every setting, of the catalogue and of the tables of the releases."""
+    tables, choices = load_tables(), {str(one) for setting in load().settings.values() for one in setting.choices}
+    owners = [tables.fields(owner, release) for owner in tables.classes for release in KNOWN]
+    for fields in (*owners, *map(tables.flags, KNOWN)):
+        choices |= {str(one) for accepted in fields.values() for one in accepted.choices or ()}
+    return sorted(choices)
+
+
+def test_no_choice_of_any_setting_is_prose() -> None:
+    choices = _choices()
+    assert len(choices) > 200
+    assert [one for one in choices if is_prose(one)] == []
+    modules = ["attn", "mlp", "moe", "moe_router", "moe_preprocess", "mamba"]
+    assert not any(is_prose(between.join(modules)) for between in (" ", ",", "_", ", "))
+
+
+def test_sentences_of_documentation_are_prose() -> None:
+    rules = Path(__file__).parents[2] / "rules"
+    summaries = [load_yaml(file.read_text(), str(file))["summary"] for file in rules.glob("settings/**/*.yaml")]
+    whole = [one for one in summaries if len(one.split()) > 4]
+    assert len(whole) > 50
+    assert [one for one in whole if not is_prose(one)] == []

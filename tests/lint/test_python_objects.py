@@ -21,7 +21,7 @@ from tests.support.paths import ROOT
 
 sys.path.insert(0, str(ROOT / "bench"))
 
-from bridge_recipes import compare, results_of
+from bridge_recipes import compare, failing_now, results_of
 
 CASES = sorted((ROOT / "tests/fixtures/linking").iterdir())
 
@@ -47,8 +47,9 @@ def test_what_is_written_runs_as_before(tmp_path: Path, cgmigrate: Callable[...,
     for at, case in enumerate(CASES):
         comparison = compare(results[2 * at], results[2 * at + 1])
         executed += bool(comparison.executed)
-        if comparison.raises or comparison.differs:
-            wrong[case.name] = str(comparison)
+        failing = failing_now(results[2 * at], results[2 * at + 1])
+        if comparison.raises or comparison.differs or failing:
+            wrong[case.name] = f"{comparison}; failing: {failing}"
     expected = {case.name: (case / "expected.txt").read_text().removeprefix("changed:").split() for case in CASES}
 
     assert not wrong, wrong

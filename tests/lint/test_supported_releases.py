@@ -147,6 +147,8 @@ def test_code_is_withheld_as_well(project: Path, cgmigrate: Command) -> None:
             "c = C(cuda_graph_modules=[]) if m.__version__ >= '0.18' else C(cuda_graph_scope=[])\n",
             3,
         ),
+        # 0.15 to 0.17 have it, too.
+        ("def f(c):\n    if hasattr(c, 'cuda_graph_impl'):\n        c.cuda_graph_modules = []\n", 0),
         ("from megatron.core.transformer.enums import CudaGraphModule\n", 0),
         ("def f(c):\n    if c.cuda_graph_modules:\n        return 1\n", 0),
         ("try:\n    import apex\nexcept ImportError:\n    apex = None\nx = 'cuda_graph_modules'\n", 0),

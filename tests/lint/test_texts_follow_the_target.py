@@ -153,6 +153,26 @@ def test_no_text_about_old_names_has_what_the_target_lacks(
     assert [one for text in texts for one in absent_in_diagnostics(text, syntax, target)] == []
 
 
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+@pytest.mark.parametrize(
+    "code",
+    [
+        "NAMES = ['enable_cuda_graph', 'num_layers']\n",
+        "FLAGS = {'cuda-graph-scope': 'cuda_graph.scope'}\n",
+        "FLAGS = ['--enable-cuda-graph']\n",
+        "def f(config):\n    if config.enable_cuda_graph and config.cuda_graph_scope:\n        return 1\n",
+        "def f(config):\n    return getattr(config, 'external_cuda_graph', False)\n",
+        "def f(config):\n    config.cuda_graph_scope += ['mlp']\n",
+        "class C(TransformerConfig):\n    enable_cuda_graph: bool = False\n",
+        "from megatron.core.transformer.enums import CudaGraphScope\nx = CudaGraphScope\n",
+        "C(enable_cuda_graph=True)\n",
+    ],
+)
+def test_no_text_about_code_has_what_the_target_lacks(code: str, target: Release) -> None:
+    text = f"from megatron.core.transformer import TransformerConfig\n\n{code}"
+    assert absent_in_diagnostics(text, Syntax.PYTHON, target) == []
+
+
 def test_the_test_finds_what_a_release_lacks() -> None:
     said = (
         "write `cuda_graph_modules: [attn]` or `--inference-cuda-graph-scope block` or cuda_graph_impl: full_iteration"

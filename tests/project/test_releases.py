@@ -40,10 +40,16 @@ MINORS = {str(release): release for release in KNOWN}
         ("v0.17.1", 17),
         ("core_v0.16.0", 16),
         ("core_r0.15.0", 15),
-        ("core_v0.13.0-alpha", 13),
-        ("0.18.0rc1", 18),
-        ("0.18rc1", 18),
-        ("0.19.0.dev3", 19),
+        # A pre-release has the names of the release before, unless its wheel is known to have its own.
+        ("core_v0.13.0-alpha", 12),
+        ("0.15.0rc6", 14),
+        ("core_v0.15.0rc6", 14),
+        ("0.16.0rc0.dev116057", 15),
+        ("0.18rc1", 17),
+        ("0.19.0.dev3", 18),
+        ("0.12.0rc2", 12),
+        ("0.17.0rc0", 17),
+        ("0.17.1rc1", 17),
         ("0.17.1.post2", 17),
         ("0.17.1+cu12", 17),
     ],
@@ -86,7 +92,18 @@ def test_the_release_of_the_main_branch_is_accepted() -> None:
         ("megatron_core~=0.16.1", "1 megatron_core~=0.16.1 [0.16, 0.16]"),
         ("megatron-core[mlm,dev]==0.16.1", "1 megatron-core[mlm,dev]==0.16.1 [0.16, 0.16]"),
         ("megatron-core==0.18.*", "1 megatron-core==0.18.* [0.18, 0.18]"),
-        ("megatron-core==0.18.0rc3", "1 megatron-core==0.18.0rc3 [0.18, 0.18]"),
+        ("megatron-core==0.18.0rc3", "1 megatron-core==0.18.0rc3, which has the settings of 0.17 [0.17, 0.17]"),
+        ("megatron-core==0.15.0rc6", "1 megatron-core==0.15.0rc6, which has the settings of 0.14 [0.14, 0.14]"),
+        (
+            "megatron-core==0.16.0rc0.dev1",
+            "1 megatron-core==0.16.0rc0.dev1, which has the settings of 0.15 [0.15, 0.15]",
+        ),
+        (
+            "megatron-core>=0.15.0rc1,<=0.15.0rc7",
+            "1 megatron-core>=0.15.0rc1,<=0.15.0rc7, which has the settings of 0.14 [0.14, 0.14]",
+        ),
+        ("megatron-core>=0.15.0rc6", f"1 megatron-core>=0.15.0rc6 [0.15, {NEWEST}]"),
+        ("megatron-core==0.17.0rc0", "1 megatron-core==0.17.0rc0, which has the settings of 0.17 [0.17, 0.17]"),
         ("megatron-core>=0.15.0a0,<0.17.0", "1 megatron-core>=0.15.0a0,<0.17.0 [0.15, 0.16]"),
         ("megatron-core==0.17.12", "1 megatron-core==0.17.12 [0.17, 0.17]"),
         ("megatron-core===0.17.1", "1 megatron-core===0.17.1 [0.17, 0.17]"),
@@ -106,6 +123,16 @@ def test_the_release_of_the_main_branch_is_accepted() -> None:
         (
             "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.16.0",
             "1 megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.16.0 [0.16, 0.16]",
+        ),
+        (
+            "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.15.0rc7",
+            "1 megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.15.0rc7, "
+            "which has the settings of 0.14 [0.14, 0.14]",
+        ),
+        (
+            "https://example.com/megatron_core-0.15.0rc6-cp312-cp312-linux_x86_64.whl",
+            "1 https://example.com/megatron_core-0.15.0rc6-cp312-cp312-linux_x86_64.whl, "
+            "which has the settings of 0.14 [0.14, 0.14]",
         ),
         (
             "megatron-core @ git+ssh://git@example.com/our/fork.git@core_r0.15.0",
@@ -429,7 +456,7 @@ dev =
         (
             "megatron_core.egg-info/PKG-INFO",
             "Metadata-Version: 2.4\nName: megatron-core\nVersion: 0.15.0rc5\n",
-            "PKG-INFO:3 megatron-core==0.15.0rc5 [0.15, 0.15]",
+            "PKG-INFO:3 megatron-core==0.15.0rc5, which has the settings of 0.14 [0.14, 0.14]",
         ),
         ("setup.cfg", SETUP_CFG, "setup.cfg:7 megatron-core>=0.14,<0.16 [0.14, 0.15]"),
         (
@@ -767,7 +794,7 @@ CLAUSES = st.builds(
 def test_any_specifier_admits_the_minors_of_its_patches(clauses: list[str]) -> None:
     spec = ",".join(clauses)
     pin, _ = pin_of("requirements.txt", f"megatron-core{spec}".encode())
-    versions = {release: [f"{release}.0rc0", *(f"{release}.{n}" for n in range(10))] for release in KNOWN}
+    versions = {release: [f"{release}.{n}" for n in range(10)] for release in KNOWN}
     admitted = [
         release
         for release, candidates in versions.items()

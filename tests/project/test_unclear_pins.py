@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from cgmigrate.project.pins.resolution import resolve
 from tests.support.files import write
 from tests.support.pins import find_pin, summary
 
+ALPHA = "85bced0ae6ab46f61a0fd774074a3273daf6ae02"
 SHA = "0171aa4e50b1b8bd22a5b9b1ad0e3a11d1ebcf0f"
 LM = "https://github.com/NVIDIA/Megatron-LM.git"
 UV = "[tool.uv.sources]\nmegatron-core = "
@@ -276,6 +278,78 @@ def test_the_number_of_a_git_revision_is_used_with_a_note(project: Path) -> None
     source = f'source = {{ git = "{LM}?rev={SHA}#{SHA}" }}\n'
     write(project / "uv.lock", f'{LOCKED}version = "0.16.0rc0"\n{source}')
     pin, notes = find_pin(project)
-    assert summary(pin) == "uv.lock:3 megatron-core==0.16.0rc0 [0.16, 0.16]"
+    assert summary(pin) == "uv.lock:3 megatron-core==0.16.0rc0, which has the settings of 0.15 [0.15, 0.15]"
     number = "megatron-core==0.16.0rc0 is the number of a git revision"
     assert notes == (f"uv.lock:3: {number}, which can have the settings of another release",)
+
+
+def _git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("folder", ["aiak_megatron", "third_party/Megatron-LM", "libs/foo"])
+def test_the_only_tree_of_a_checkout_pins_the_project(tmp_path: Path, folder: str) -> None:
+    _git(tmp_path, "init", "-q")
+    tree(tmp_path / folder, "0.15", IMPL, "")
+    tree(tmp_path / "tests/data/old", "0.12", OLD, "")
+    _git(tmp_path, "add", "-A")
+    assert summary(find_pin(tmp_path)[0]) == "package_info.py:2 megatron-core==0.15.0 [0.15, 0.15]"
+    # It decides what a range leaves open, and nothing that is written.
+    for text, pinned in (
+        (">=0.14", "package_info.py:2 megatron-core==0.15.0 [0.15, 0.15]"),
+        ("==0.17", "requirements.txt:1 megatron-core==0.17 [0.17, 0.17]"),
+        (">=0.18", f"requirements.txt:1 megatron-core>=0.18 [0.18, {NEWEST}]"),
+    ):
+        write(tmp_path / "requirements.txt", f"megatron-core{text}\n")
+        read_folder.cache_clear()
+        assert summary(find_pin(tmp_path)[0]) == pinned
+    (tmp_path / "requirements.txt").unlink()
+    tree(tmp_path / "another", "0.17", IMPL, INFERENCE)
+    _git(tmp_path, "add", "-A")
+    read_folder.cache_clear()
+    assert summary(find_pin(tmp_path)[0]) == "no pin"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "folder"),
+    [
+        (".gitmodules", SUBMODULE, "third/lm"),
+        (".gitmodules", BRIDGE, "third/b"),
+        (".gitmodules", f"{SUBMODULE}\tbranch = core_r0.15.0\n", "third/lm"),
+        ("uv.lock", LOCKED + 'source = { editable = "third" }\n', "third/Megatron-LM"),
+        ("requirements.txt", "-e ./third/Megatron-LM\n", "third/Megatron-LM"),
+    ],
+)
+def test_the_commit_of_a_submodule_that_is_not_checked_out(tmp_path: Path, name: str, text: str, folder: str) -> None:
+    """85bced0ae6ab is Megatron-LM's tag 26.04-alpha.rc1: it has the number 0.18.0 and the settings of 0.17."""
+    _git(tmp_path, "init", "-q")
+    write(tmp_path / name, text)
+    _git(tmp_path, "add", "-A")
+    _git(tmp_path, "update-index", "--add", "--cacheinfo", f"160000,{ALPHA},{folder}")
+    pin, notes = find_pin(tmp_path)
+    assert pin is not None
+    assert (pin.text.split(" at ")[1], str(pin.newest), notes) == (ALPHA[:12], "0.17", ())
+    _git(tmp_path, "update-index", "--add", "--cacheinfo", f"160000,{SHA},{folder}")
+    read_folder.cache_clear()
+    resolution = resolve(tmp_path, None, None)
+    assert resolution.source == Release(0, 15) if "branch" in text else "which names no release" in resolution.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("requirements.txt", "megatron-core @ git+{lm}@{sha}\n"),
+        ("requirements.txt", "git+{lm}@{short}\n"),
+        ("pyproject.toml", UV + '{{ git = "{lm}", rev = "{sha}" }}\n'),
+        ("uv.lock", LOCKED + 'version = "0.18.0"\nsource = {{ git = "{lm}?rev={sha}#{sha}" }}\n'),
+        (
+            "poetry.lock",
+            LOCKED + 'version = "0.18.0"\n[package.source]\ntype = "git"\nurl = "{lm}"\nresolved_reference = "{sha}"\n',
+        ),
+    ],
+)
+def test_a_known_commit_has_the_settings_of_its_tree(project: Path, name: str, text: str) -> None:
+    write(project / name, text.format(lm=LM, sha=ALPHA, short=ALPHA[:9]).replace("{{", "{").replace("}}", "}"))
+    pin, notes = find_pin(project)
+    assert pin is not None
+    assert (str(pin.oldest), str(pin.newest), notes) == ("0.17", "0.17", ())

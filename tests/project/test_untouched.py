@@ -88,6 +88,16 @@ def test_a_folder_of_results_that_is_named_is_searched(project: Path, cgmigrate:
     assert (project / "results/logs/b.sh").read_text() == OLD
 
 
+@pytest.mark.parametrize(
+    "name", ["results/a.sh", "./results/a.sh", "{project}/results/a.sh", "../{folder}/results/a.sh"]
+)
+def test_a_file_of_results_that_is_named_is_not_touched(project: Path, cgmigrate: Run, name: str) -> None:
+    """A hook names each file; it says of them what `fix .` says."""
+    write("results/a.sh", OLD)
+    cgmigrate("fix", name.format(project=project, folder=project.name))
+    assert (project / "results/a.sh").read_text() == OLD
+
+
 def test_a_package_may_be_called_results(project: Path, cgmigrate: Run) -> None:
     write("src/results/a.py", f"import subprocess\n\nsubprocess.run({OLD.split()!r})\n")
     cgmigrate("fix", ".")

@@ -20,7 +20,6 @@ from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, IMPL, INFERENC
 
 PACKAGE = "megatron.bridge.recipes"
 Draw = Callable[[st.SearchStrategy[Any]], Any]
-_MOST_STEPS = 20_000
 
 
 # --- what modules of a package say ------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,12 +79,6 @@ def _over(below: Config, over: Config, replaces: bool) -> Config:
         both = isinstance(old, dict) and isinstance(value, dict)
         result[key] = _over(old, value, False) if both else value
     return result
-
-
-def overrides_of(script: str) -> list[str]:
-    """The overrides of the last command of a shell script: the words with an equals sign."""
-    words = shlex.split(script.strip().splitlines()[-1])
-    return [word for word in words if "=" in word and not word.startswith("--")]
 
 
 def _apply_override(config: DictConfig, override: str) -> None:

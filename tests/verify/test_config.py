@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import site
 import stat
 import subprocess
@@ -34,8 +35,8 @@ from cgmigrate.verify.config_level import (
     UNREAD,
     Case,
     ConfigVerdict,
-    Reply,
     Request,
+    RequestOutcome,
     compare_readings,
     read_all,
     verify_config,
@@ -238,9 +239,9 @@ class Recorded:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self.requests = requests
-        self.readings: dict[str, dict[str, Reply]] = {}
+        self.readings: dict[str, dict[str, RequestOutcome]] = {}
 
-    def __call__(self, requests: Sequence[Request], home: Home) -> list[Reply]:
+    def __call__(self, requests: Sequence[Request], home: Home) -> list[RequestOutcome]:
         if home.version not in self.readings:
             own = [request for request in self.requests if request.release == home.release]
             self.readings[home.version] = dict(zip(map(repr, own), read_all(own, home), strict=True))
@@ -248,9 +249,13 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def cases_in_files() -> list[Case]:
+def cases_in_files(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus if it is available."""
-    folders = [EXAMPLES, FIXTURES / "yaml", *([CORPUS] if CORPUS.is_dir() else [])]
+    # In our checkout, code has the names of the settings: its tests.
+    own = tmp_path_factory.mktemp("own")
+    for folder in (EXAMPLES, FIXTURES / "yaml"):
+        shutil.copytree(folder, own / folder.name)
+    folders = [own, *([CORPUS] if CORPUS.is_dir() else [])]
     input_error: list[str] = []
     cases = [
         each for each in cases_of(VerifySelection(tuple(map(str, folders))), input_error) if each.before != each.after
@@ -419,7 +424,7 @@ def test_our_own_files_are_migrated_to_what_the_releases_read_alike(judged_files
     # clears before megatron-core reads the boolean.
     traps = [Path(v.name).name for v in own if v.verdict == EQUIVALENT_BUT]
     assert traps == ["grpo-math-1b-megatron.yaml:26", "verl-actor.yaml:12"]
-    assert len(own) >= 25
+    assert len(own) >= 24
 
 
 def test_real_configurations_are_migrated_to_what_the_releases_read_alike(
@@ -442,8 +447,10 @@ LAYERS, PART, NOTHING = ({IMPL: "local"}, {IMPL: "local", MODULES: ["attn"]}, {}
 OLD_TEXT = {IMPL: "local", SCOPE: []}
 
 
-def read(release: Release, effective: ResolvedConfiguration | None, outcome: str = READ, why: str = "") -> Reply:
-    return Reply(Request(CONFIG, OLD_TEXT, release), f"{release}.2", outcome, why, effective)
+def read(
+    release: Release, effective: ResolvedConfiguration | None, outcome: str = READ, why: str = ""
+) -> RequestOutcome:
+    return RequestOutcome(Request(CONFIG, OLD_TEXT, release), f"{release}.2", outcome, why, effective)
 
 
 A17, A19 = ResolvedConfiguration(impl="local"), ResolvedConfiguration(impl="local", inference="layer")
@@ -483,7 +490,7 @@ B17, B19 = ResolvedConfiguration(), ResolvedConfiguration(inference="none")
     ],
 )
 def test_the_table_of_verdicts(old: str, own: str, new: str, verdict: str) -> None:
-    def made(release: Release, what: str) -> Reply:
+    def made(release: Release, what: str) -> RequestOutcome:
         kept = {"A": A17 if release == OLD else A19, "B": B17 if release == OLD else B19}.get(what)
         return read(release, kept, READ if kept else what, "" if kept else "its own words")
 

@@ -752,11 +752,11 @@ def test_generation_shows_tokens_in_place_of_losses() -> None:
 
 
 def test_the_settled_step_time_omits_captures_and_the_first_half() -> None:
-    assert metrics.steady_seconds(replace(rank(), seconds=(9.0, 9.0, 1.0, 3.0))) == 2.0
+    assert metrics.steady_times(replace(rank(), seconds=(9.0, 9.0, 1.0, 3.0))) == metrics.Times(2.0, 1.0, 3.0, 2)
     late = replace(rank(layers(at=6)), seconds=(1.0,) * 7 + (5.0,))
-    assert metrics.steady_seconds(late) == 5.0
-    assert metrics.steady_seconds(replace(rank(layers(at=7)), seconds=(1.0,) * 8)) is None
-    assert metrics.steady_seconds(Rank(0)) is None
+    assert metrics.steady_times(late) == metrics.Times(5.0, 5.0, 5.0, 1)
+    assert metrics.steady_times(replace(rank(layers(at=7)), seconds=(1.0,) * 8)) is None
+    assert metrics.steady_times(Rank(0)) is None
 
 
 def test_counts_of_a_rank() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,24 @@ def test_what_slurm_left_is_judged_without_a_gpu(tmp_path: Path) -> None:
         arm.with_name("rank-0.json").write_text(json.dumps(message))
     result = verify("--work", "w")
     assert (result.exit_code, "by megatron-core" in result.output) == (2, True)
+
+
+@pytest.mark.parametrize("is_in_git", [False, True])
+def test_the_work_folder_is_no_part_of_the_project(tmp_path: Path, is_in_git: bool) -> None:
+    if is_in_git:
+        subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    assert verify("--work", "w", "--launcher", "srun").exit_code == 0
+    assert (tmp_path / "w/program/cgmigrate/verify/probe/model.py").is_file()
+    result = CliRunner().invoke(main, ["check", "--from", "0.17", "--to", "0.19", "."])
+    assert "w/" not in result.output
+    assert "Fixes: 1 safe" in result.output
+
+
+def test_a_folder_that_has_files_is_not_ignored(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w/mine.txt").touch()
+    assert verify("--work", "w", "--launcher", "srun").exit_code == 0
+    assert not (tmp_path / "w/.gitignore").exists()
 
 
 @pytest.mark.parametrize(

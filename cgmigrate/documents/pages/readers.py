@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cgmigrate.documents.code import CodeText
-from cgmigrate.documents.nesting import Nested
+from cgmigrate.documents.nesting import NestedText
 from cgmigrate.documents.pages.blocks import CodeBlock
 from cgmigrate.documents.pages.words import is_contrast
 from cgmigrate.documents.sites import BOTH_NAMES, FOLLOWS_USES, PROSE, UNREADABLE, Document, ProblemKind, Site
@@ -103,7 +103,7 @@ class ReadBlock:
         return _NO_LANGUAGE if self.is_guessed else ""
 
 
-class BlockPart(Nested):
+class BlockPart(NestedText):
     """A code block as a part of a page: it is a part of a file, so what it does not set may be set elsewhere."""
 
     @classmethod

@@ -14,6 +14,6 @@
 * Safety of fixes: ``release_checks`` withhold a fix; ``fix_risks`` and ``possible_release_checks`` make one unsafe.
 """
 
-from cgmigrate.documents.python.document import PythonDocument, Reading
+from cgmigrate.documents.python.document import PythonDocument, ReadingMode
 
-__all__ = ["PythonDocument", "Reading"]
+__all__ = ["PythonDocument", "ReadingMode"]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from cgmigrate.documents.command_line_values import value_of_words
 from cgmigrate.documents.overrides import override_pattern, override_value
 from cgmigrate.documents.python.programs import PROGRAM, names_program
-from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Undecided
 from cgmigrate.text.spans import Span
@@ -32,7 +32,7 @@ class _Word:
     """Whether it begins with a dash, so that it is no value of the flag before it."""
 
 
-def places_in_words(elements: Sequence[ast.expr], source: Parsed, *, is_call: bool = False) -> list[Draft]:
+def places_in_words(elements: Sequence[ast.expr], source: PythonSource, *, is_call: bool = False) -> list[SiteNodes]:
     """Return the places of flags and override strings among the elements of a list, tuple or call."""
     words = [_word(element, source) for element in elements]
     places = [_flags(words, source)] if not is_call and any(word.field for word in words) else []
@@ -44,7 +44,7 @@ def places_in_words(elements: Sequence[ast.expr], source: Parsed, *, is_call: bo
             by_prefix.setdefault(match[2], []).append(_override(word, match, source))
     for prefix, items in by_prefix.items():
         path, spans = prefix.rstrip("."), [word.span for word in words]
-        place = Draft(SiteForm.OVERRIDES, items, spans, owner=path, object=path, overrides=True, prefix=prefix)
+        place = SiteNodes(SiteForm.OVERRIDES, items, spans, owner=path, object=path, overrides=True, prefix=prefix)
         place.words = () if is_call else _other_words(words, by_prefix)
         places.append(place)
     return places
@@ -56,7 +56,7 @@ def _other_words(words: Sequence[_Word], by_prefix: Mapping[str, Sequence[Item]]
     return tuple(word.text for word in words if word.text is not None and word.span not in overrides)
 
 
-def _word(node: ast.expr, source: Parsed) -> _Word:
+def _word(node: ast.expr, source: PythonSource) -> _Word:
     text, start = _text(node)
     name = source.catalogue.by_key.get(start.partition("=")[0], "") if start.startswith("-") else ""
     # Of a flag that code completes (`f"--cuda-graph-{kind}"`), the name is not known.
@@ -76,7 +76,7 @@ def _text(node: ast.expr) -> tuple[str | None, str]:
     return None, ""
 
 
-def _override(word: _Word, match: re.Match[str], source: Parsed) -> Item:
+def _override(word: _Word, match: re.Match[str], source: PythonSource) -> Item:
     field, value = match[3], match[4]
     written = source.text[word.span.start : word.span.end]
     at = written.find(field + "=")
@@ -89,9 +89,9 @@ def _override(word: _Word, match: re.Match[str], source: Parsed) -> Item:
     return item
 
 
-def _flags(words: Sequence[_Word], source: Parsed) -> Draft:
+def _flags(words: Sequence[_Word], source: PythonSource) -> SiteNodes:
     """Return the place of the flags in a list; each flag takes the words up to the next one."""
-    place = Draft(SiteForm.FLAGS, [], [word.span for word in words], owner="this list of arguments")
+    place = SiteNodes(SiteForm.FLAGS, [], [word.span for word in words], owner="this list of arguments")
     texts = [word.text for word in words if word.text]
     place.scripts = tuple(text.rpartition("/")[2] for text in texts if text.endswith(".py"))
     is_named = any(map(PROGRAM.fullmatch, texts))
@@ -117,7 +117,7 @@ def _values_behind(words: Sequence[_Word], at: int, catalogue: Catalogue) -> lis
     return values
 
 
-def _flag(flag: _Word, values: Sequence[_Word], source: Parsed) -> Item:
+def _flag(flag: _Word, values: Sequence[_Word], source: PythonSource) -> Item:
     setting = source.catalogue[flag.field]
     whole = Span(flag.span.start, values[-1].span.end if values else flag.span.end)
     opening = _OPENING.match(source.text, flag.span.start)

@@ -6,12 +6,12 @@ import ast
 from collections.abc import Sequence
 
 from cgmigrate.documents.overrides import value_beside
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.settings import Missing, Undecided
 
 
 def value_in_words(
-    words: ast.AST | None, source: Parsed, prefix: str, section: Sequence[str], keys: Sequence[str]
+    words: ast.AST | None, source: PythonSource, prefix: str, section: Sequence[str], keys: Sequence[str]
 ) -> object:
     """Return the value of a flag or override in a list of arguments; ``prefix`` is that of the site's overrides.
 
@@ -27,7 +27,7 @@ def value_in_words(
     return Missing.UNKNOWN if value is Missing.ABSENT and (extended or computed) else value
 
 
-def _is_part(words: ast.AST, source: Parsed) -> bool:
+def _is_part(words: ast.AST, source: PythonSource) -> bool:
     """Whether a list is added to another one."""
     above = source.parent(words)
     if isinstance(above, (ast.BinOp, ast.AugAssign, ast.Starred)):

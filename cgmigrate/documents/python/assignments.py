@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.object_states import ObjectClasses, ObjectState, States, closed, forget, join
 from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_of
-from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.values import value_of
 from cgmigrate.text.spans import Span
 
@@ -37,9 +37,9 @@ _COMPOUND = (
 class Assignments:
     """Collects the sites of a file into ``places``; ``seen`` are the ids of their statements."""
 
-    def __init__(self, source: Parsed, names: Names, definitions: Callable[[], Definitions]) -> None:
+    def __init__(self, source: PythonSource, names: Names, definitions: Callable[[], Definitions]) -> None:
         self.source, self.names = source, names
-        self.places: list[Draft] = []
+        self.places: list[SiteNodes] = []
         self.seen: set[int] = set()
         self._self_class = ""
         self._classes = ObjectClasses(names, definitions)
@@ -192,7 +192,7 @@ class Assignments:
             state.place.items.append(item)
             return
         written = ast.unparse(base)
-        place = Draft(
+        place = SiteNodes(
             SiteForm.ASSIGNMENTS, [item], owner=written, object=path or written, overrides=True, blocked_by=guard
         )
         self._classes.describe(place, path, self._self_class)

@@ -9,12 +9,12 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 
 _ASKS = ("getattr", "hasattr", "setattr")
 
 
-def asks_for_both(node: ast.AST, source: Parsed) -> bool:
+def asks_for_both(node: ast.AST, source: PythonSource) -> bool:
     """Return whether a use of an old name is one that is tolerant of its absence, beside one of the new name."""
     read = _name_and_object(node, source.parent(node))
     if read is None or _fails_without_value(node, source):
@@ -32,7 +32,7 @@ def asks_for_both(node: ast.AST, source: Parsed) -> bool:
     )
 
 
-def _is_without(newer: Sequence[str], owner: str, node: ast.AST, source: Parsed) -> bool:
+def _is_without(newer: Sequence[str], owner: str, node: ast.AST, source: PythonSource) -> bool:
     """Return whether code runs only where `hasattr` has shown that the object has no newer name."""
     below = node
     for above in source.ancestors(node):
@@ -72,7 +72,7 @@ def _has_default(call: ast.AST | None) -> bool:
     return isinstance(call, ast.Call) and len(call.args) > 2 and getattr(call.func, "id", "") == "getattr"
 
 
-def _fails_without_value(node: ast.AST, source: Parsed) -> bool:
+def _fails_without_value(node: ast.AST, source: PythonSource) -> bool:
     """Return whether the code around fails if the value is None, as that of an old scope is: `in`, a subscript."""
     result = source.parent(node) if isinstance(node, ast.Constant) else node
     if result is None:

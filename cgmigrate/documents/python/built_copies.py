@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from cgmigrate.documents.python.built_classes import is_built_by
 from cgmigrate.documents.python.definitions import Definitions
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.statement_edits import add_statement, delete_statements
-from cgmigrate.documents.python.use_report import Message, NewUse, UseReport
+from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport
 from cgmigrate.documents.sites import FOLLOWS_USES, CannotEditError, ProblemKind
 from cgmigrate.megatron.settings import DEPRECATED, ENABLE, EXTERNAL, FIELDS, IMPL, INFERENCE, MODULES, SCOPE
 from cgmigrate.text.edits import Edit
@@ -38,7 +38,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class BuiltCopy:
     """A place that only copies settings of a configuration that is built; ``function`` is the one around it."""
 
-    place: Draft
+    place: SiteNodes
     source: str
     edits: Sequence[Edit]
     function: str
@@ -54,7 +54,7 @@ class BuiltCopy:
         return any(item.field == SCOPE for item in self.place.items)
 
 
-def copy_at(place: Draft, source: Parsed, definitions_of: Callable[[], Definitions]) -> BuiltCopy | None:
+def copy_at(place: SiteNodes, source: PythonSource, definitions_of: Callable[[], Definitions]) -> BuiltCopy | None:
     """Return the copy of settings at a place; None if the function does not show that all objects are built.
 
     ``definitions_of`` returns what names of the file lead to.
@@ -82,7 +82,7 @@ def copy_at(place: Draft, source: Parsed, definitions_of: Callable[[], Definitio
     return BuiltCopy(place, copied, edits, function.name)
 
 
-def _copied_from(place: Draft) -> str:
+def _copied_from(place: SiteNodes) -> str:
     """Return the variable whose attributes of the same names a place copies, empty if it does anything else."""
     sources = {_source_of(item, place.object) for item in place.items}
     is_local = place.form is SiteForm.ASSIGNMENTS and place.object.isidentifier()
@@ -143,7 +143,7 @@ def _bindings(name: str, function: Function) -> Iterator[ast.AST]:
                 yield node
 
 
-def _names_only_in(place: Draft, names: frozenset[str], function: Function) -> bool:
+def _names_only_in(place: SiteNodes, names: frozenset[str], function: Function) -> bool:
     """Return whether a function names some settings only where a place copies them."""
     copied = {id(part) for item in place.items for part in walk(item.node)}
     return not any(id(part) not in copied and names & _words(part) for part in walk(function))
@@ -195,7 +195,7 @@ def _leaves_booleans(node: ast.AST, definitions: Definitions) -> bool:
     return not any(_words(part) & (_BOOLEANS | _VALIDATION) for part in walk(definition.node))
 
 
-def _edits(place: Draft, copied: str, source: Parsed) -> list[Edit]:
+def _edits(place: SiteNodes, copied: str, source: PythonSource) -> list[Edit]:
     """Return the edits that copy the new settings. Raises CannotEditError."""
     edits = delete_statements([item for item in place.items if item.field in _BOOLEANS], source)
     for item in place.items:
@@ -220,7 +220,7 @@ def report_copy(copy: BuiltCopy, report: UseReport) -> None:
         fix = deleted
     written = f"{copy.place.object}.{MODULES} = {copy.source}.{MODULES}" if copy.copies_scope else deleted
     argument_of = copy.function if copy.copies_scope else ""
-    replacement = NewUse(written, edits=copy.edits, fix=fix, is_built=True, argument_of=argument_of)
+    replacement = UseReplacement(written, edits=copy.edits, fix=fix, is_built=True, argument_of=argument_of)
     about = SCOPE if copy.copies_scope else ""
     report.add(first.node, Message(ProblemKind.READ, text, replacement), about=about)
     for item in others:

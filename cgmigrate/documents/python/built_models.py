@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.site_nodes import Draft
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.site_nodes import SiteNodes
+from cgmigrate.documents.python.source import PythonSource, dotted
 
 _MODEL = re.compile(r"(?:.*[._])?model(?:_chunk|s?\[\d+\])?\.config")
 _MODEL_FUNCTIONS = ("get_model_config", "unwrap_model")
@@ -19,10 +19,10 @@ _MODEL_FUNCTIONS = ("get_model_config", "unwrap_model")
 class BuiltModels:
     """Decides whether an object is such a configuration; the assignments of a function are read once."""
 
-    source: Parsed
+    source: PythonSource
     _assigned: dict[int, dict[str, list[tuple[int, ast.expr]]]] = field(default_factory=dict)
 
-    def owns(self, place: Draft) -> bool:
+    def owns(self, place: SiteNodes) -> bool:
         """Whether the settings of a place are those of a model that is built."""
         node = place.items[0].node
         if _is_config_of_model(place.object):

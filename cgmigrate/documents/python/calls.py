@@ -8,8 +8,8 @@ from cgmigrate.documents.python.argument_lists import places_in_words
 from cgmigrate.documents.python.class_origins import owner_of
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.release_checks import release_check_around
-from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
-from cgmigrate.documents.python.source import Parsed, dotted, spreads_in
+from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource, dotted, spreads_in
 from cgmigrate.documents.python.values import value_of
 from cgmigrate.text.spans import Span
 
@@ -17,9 +17,9 @@ WRAPPERS = ("functools.partial", "nemo_run.Config", "nemo_run.Partial", "fiddle.
 """Callables whose first argument is what they call with the keyword arguments."""
 
 
-def places_in(node: ast.AST, source: Parsed, names: Names) -> list[Draft]:
+def places_in(node: ast.AST, source: PythonSource, names: Names) -> list[SiteNodes]:
     """Return the places of one call, dict or list of arguments."""
-    places: list[Draft] = []
+    places: list[SiteNodes] = []
     known = source.catalogue.name_set
     match node:
         case ast.Call():
@@ -36,7 +36,7 @@ def places_in(node: ast.AST, source: Parsed, names: Names) -> list[Draft]:
     return places
 
 
-def _call(node: ast.Call, source: Parsed, names: Names) -> Draft:
+def _call(node: ast.Call, source: PythonSource, names: Names) -> SiteNodes:
     items = []
     for keyword in node.keywords:
         if keyword.arg is not None and keyword.arg in source.catalogue.name_set:
@@ -44,13 +44,13 @@ def _call(node: ast.Call, source: Parsed, names: Names) -> Draft:
             name = Span(whole.start, whole.start + len(keyword.arg))
             value = value_of(source.catalogue[keyword.arg], keyword.value, names)
             items.append(Item(keyword.arg, name, [keyword.value], whole, keyword, value=value, span=whole))
-    place = Draft(SiteForm.CALL, items, owner=ast.unparse(node.func)[:60])
+    place = SiteNodes(SiteForm.CALL, items, owner=ast.unparse(node.func)[:60])
     place.elements = sorted(map(source.span, [*node.args, *node.keywords]), key=lambda span: span.start)
     _name_callee(place, node, source, names)
     return place
 
 
-def _name_callee(place: Draft, node: ast.Call, source: Parsed, names: Names) -> None:
+def _name_callee(place: SiteNodes, node: ast.Call, source: PythonSource, names: Names) -> None:
     """Set what gets the keyword arguments: the callee, what a wrapper calls, or what a dict is spread into."""
     written = dotted(node.func)
     full = owner_of(names, written)
@@ -76,7 +76,7 @@ def _name_callee(place: Draft, node: ast.Call, source: Parsed, names: Names) -> 
     place.overrides = place.overrides or first in names.classes
 
 
-def _dict(node: ast.Dict, source: Parsed, names: Names) -> Draft:
+def _dict(node: ast.Dict, source: PythonSource, names: Names) -> SiteNodes:
     items = []
     elements = []
     for key, value in zip(node.keys, node.values, strict=True):
@@ -92,14 +92,14 @@ def _dict(node: ast.Dict, source: Parsed, names: Names) -> Draft:
             name = Span(quoted.start + 1, quoted.end - 1)
             plain = value_of(source.catalogue[key.value], value, names)
             items.append(Item(key.value, name, [value], whole, key, value=plain, span=whole))
-    place = Draft(SiteForm.DICT, items, elements, owner="this dict", overrides=True)
+    place = SiteNodes(SiteForm.DICT, items, elements, owner="this dict", overrides=True)
     if any(source.text[item.name.start : item.name.end] != item.field for item in items):
         place.blocked_by = "a key is written in an unusual way"
     _name_user(place, node, source, names)
     return place
 
 
-def _name_user(place: Draft, node: ast.expr, source: Parsed, names: Names) -> None:
+def _name_user(place: SiteNodes, node: ast.expr, source: PythonSource, names: Names) -> None:
     """Set what gets a dict: the call that it is spread into, or the name that it is assigned to."""
     place.owner = "this dict"
     place.overrides = True
@@ -126,7 +126,7 @@ def _name_user(place: Draft, node: ast.expr, source: Parsed, names: Names) -> No
             place.object = "dict " + (str(key.value) if isinstance(key, ast.Constant) else "?")
 
 
-def unpacked_into(name: str, source: Parsed, names: Names) -> str:
+def unpacked_into(name: str, source: PythonSource, names: Names) -> str:
     """Return what a dict of this name is spread into; empty if the file uses the name in any other way."""
     if source.spreads is None:
         source.spreads = spreads_in(source.tree)

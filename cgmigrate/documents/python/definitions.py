@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of, package_of
@@ -41,6 +42,14 @@ class DefinedModule:
         return values[0] if len(values) == 1 else None
 
 
+class OwnClass(NamedTuple):
+    """A class of the checkout: its name, where it is, and whether its fields are reported there."""
+
+    name: str
+    place: str
+    is_reported: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Definition:
     """A function or class of a module; ``examined`` says that it is in the file under examination."""
@@ -60,6 +69,18 @@ class Definition:
                 if catalogue.is_in(word) and any(setting in word for setting in catalogue.names):
                     return f"names `{word[:60]}` ({self._place(getattr(node, 'lineno', self.node.lineno))})"
         return ""
+
+    def own_class(self, fields: Collection[str]) -> OwnClass | None:
+        """Return a class that defines some fields itself, None for any other: it gets them under these names only."""
+        if not isinstance(self.node, ast.ClassDef):
+            return None
+        names = {ast.unparse(part.target) for part in self.node.body if isinstance(part, ast.AnnAssign)}
+        for part in self.node.body:
+            if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                names |= {one.arg for one in (*part.args.args, *part.args.kwonlyargs)}
+        is_reported = any(module.partition(".")[0] in MEGATRON for module in self.module.names.modules)
+        place = self._place(self.node.lineno)
+        return OwnClass(self.node.name, place, is_reported) if names.issuperset(fields) else None
 
     def _place(self, line: int) -> str:
         if self.examined:
@@ -87,6 +108,23 @@ class Definitions:
         """Return the value that a name has at the top of a file, followed through imports; None if it is not read."""
         values = (module.value_of(name) for name, module, _ in _followed(name, self.module, self.examined))
         return next((value for value in values if value is not None), None)
+
+    def made_by(self, call: ast.Call) -> Definition | None:
+        """Return the definition of what a call makes, or copies with ``replace``; None if it is not read."""
+        at = self
+        for _ in range(MAX_STEPS):
+            name = dotted(call.func)
+            if at.module.names.resolve(name) != "dataclasses.replace" or not call.args:
+                return at.of(name)
+            copied = [
+                (value, Definitions(module, examined))
+                for inner, module, examined in _followed(dotted(call.args[0]), at.module, at.examined)
+                if isinstance(value := module.value_of(inner), ast.Call)
+            ]
+            if not copied:
+                break
+            call, at = copied[0]
+        return None
 
     def setting_in(self, definition: Definition) -> str:
         """Return which setting a definition names and where, empty when it names none."""

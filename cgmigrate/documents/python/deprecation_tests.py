@@ -7,13 +7,13 @@ import re
 from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 
 _ABOUT_OLD = re.compile(r"deprecat|legacy|backwards?[ _-]?compat|compatibility", re.IGNORECASE)
 _WARNS = ("pytest.warns", "pytest.deprecated_call")
 
 
-def deprecation_test_around(node: ast.AST, source: Parsed) -> str:
+def deprecation_test_around(node: ast.AST, source: PythonSource) -> str:
     """Return why the test around a node is about deprecated settings, empty if there is no such test."""
     for above in source.ancestors(node):
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and above.name.startswith("test"):

@@ -40,9 +40,9 @@ from cgmigrate.documents.python.setters import (
     without_cleared,
 )
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
-from cgmigrate.documents.python.site_nodes import Draft, SiteForm
+from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes
 from cgmigrate.documents.python.site_rewriter import PythonSiteRewriter
-from cgmigrate.documents.python.source import Parsed, dotted, last_name, matches_near_names
+from cgmigrate.documents.python.source import PythonSource, dotted, last_name, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners, is_another_system
@@ -57,7 +57,7 @@ from cgmigrate.text.failures import TOO_DEEP, too_deep
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.python.definitions import Definitions
+    from cgmigrate.documents.python.definitions import Definitions, OwnClass
     from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.python.key_copy_edits import KeyCopyText
     from cgmigrate.documents.python.key_types import KeyType
@@ -74,7 +74,7 @@ def _deprecated_word(catalogue: Catalogue) -> re.Pattern[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadingMode:
     """How a file is read. ``tree`` is that of the text if it is parsed already."""
 
     tree: ast.Module | None = None
@@ -83,8 +83,8 @@ class Reading:
     """The package whose objects other code gives to the file, if it does not import that itself."""
 
 
-WHOLE = Reading()
-_SITES = Reading(sites_only=True)
+WHOLE = ReadingMode()
+_SITES = ReadingMode(sites_only=True)
 
 
 class PythonDocument(TextDocument):
@@ -98,12 +98,12 @@ class PythonDocument(TextDocument):
         text: str,
         path: str = "",
         catalogue: Catalogue | None = None,
-        reading: Reading = WHOLE,
+        reading: ReadingMode = WHOLE,
     ) -> None:
         super().__init__(text, path, catalogue)
         self.works_with = reading.works_with
         self.skipped: list[tuple[Use, str]] = []
-        self._places: list[Draft] = []
+        self._places: list[SiteNodes] = []
         self._built_copies: list[BuiltCopy] = []
         self._fixes: dict[int, list[Edit]] = {}
         self.setters: Setters | None = None
@@ -119,7 +119,7 @@ class PythonDocument(TextDocument):
             self._skip_the_rest(ITSELF)
             return
         try:
-            self._source = Parsed(text, self.catalogue, reading.tree)
+            self._source = PythonSource(text, self.catalogue, reading.tree)
             self._qualified_names = QualifiedNames(self._source)
         except (SyntaxError, ValueError) as error:
             if _may_be_megatrons(text, path, self.catalogue):
@@ -149,10 +149,10 @@ class PythonDocument(TextDocument):
 
     def working_with(self, package: str) -> PythonDocument:
         """Return the document of a file that gets objects of a package which it does not import."""
-        return PythonDocument(self.text, self.path, self.catalogue, Reading(tree=self.tree, works_with=package))
+        return PythonDocument(self.text, self.path, self.catalogue, ReadingMode(tree=self.tree, works_with=package))
 
     @property
-    def source(self) -> Parsed | None:
+    def source(self) -> PythonSource | None:
         """The text with its tree, None if it could not be read."""
         return self._source if self._is_read else None
 
@@ -188,13 +188,13 @@ class PythonDocument(TextDocument):
         self.sites = sites_of(self._places, tuple(self.top_level), self.catalogue)
         return nodes
 
-    def _sets_both(self, place: Draft) -> bool:
+    def _sets_both(self, place: SiteNodes) -> bool:
         """Return whether settings are written only where the release has them, and the new ones are written, too."""
         if place.form is not SiteForm.ASSIGNMENTS or not place.blocked_by:
             return False
         return all(asks_for_both(item.node, self._source) for item in place.items)
 
-    def _name_class_behind(self, place: Draft) -> None:
+    def _name_class_behind(self, place: SiteNodes) -> None:
         """Set which class of Megatron gets the settings of a call or dict, if code of the checkout passes them on."""
         node = self._source.parent(place.items[0].node)
         settings = {item.field for item in place.items}
@@ -214,7 +214,7 @@ class PythonDocument(TextDocument):
             # The code may set others.
             place.callee, place.overrides, place.merged = behind, True, True
 
-    def _copies_in(self, places: Iterable[Draft]) -> list[BuiltCopy]:
+    def _copies_in(self, places: Iterable[SiteNodes]) -> list[BuiltCopy]:
         """Return the places that copy settings of a configuration that is built."""
         if not self._imports_megatron:
             return []
@@ -225,7 +225,7 @@ class PythonDocument(TextDocument):
     def _imports_megatron(self) -> bool:
         return any(module.partition(".")[0] in MEGATRON for module in self.top_level)
 
-    def _own_option(self, place: Draft) -> str:
+    def _own_option(self, place: SiteNodes) -> str:
         """Return which option of the file's own parser gets a list of arguments, empty if none does."""
         arguments = self._source.parent(place.items[0].node)
         if place.form is not SiteForm.FLAGS or arguments is None or not goes_to_parser(arguments, self._source):
@@ -293,6 +293,13 @@ class PythonDocument(TextDocument):
                 written[item.name.start] = replace(keys[item.field], value=item.value, span=item.span)
         lines = sorted({self._source.line_of(name.span.start) for name in names})
         return classified(names, PythonRoleReader(self._source, lines, written, self._comments[0]))
+
+    def own_class(self, index: int) -> OwnClass | None:
+        """Return the class that gets the settings of a site and defines them as fields itself, None if none does."""
+        items = self._places[index].items
+        call = self._source.parent(items[0].node)
+        made = self.definitions.made_by(call) if isinstance(call, ast.Call) else None
+        return made.own_class({item.field for item in items}) if made else None
 
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
@@ -488,7 +495,7 @@ class PythonDocument(TextDocument):
         expected = ((site.path, rewrites.get(site.index, owns[site.index])) for site in sites)
         if _by_path(expected) != _by_path((site.path, site.own) for site in sites_again):
             return "a site would not have the settings that it should"
-        before = Parsed(apply(self.text, fixes), self.catalogue) if fixes else self._source
+        before = PythonSource(apply(self.text, fixes), self.catalogue) if fixes else self._source
         if not same_apart_from_settings(before, again._source):
             return "something else in the file would be read differently"
         self._checked, self._again = edited, again
@@ -514,7 +521,7 @@ class PythonDocument(TextDocument):
         return spelled_at(self._places[site], name, value, self._source)
 
 
-def _without(removed: Sequence[Draft], places: Iterable[Draft]) -> list[Draft]:
+def _without(removed: Sequence[SiteNodes], places: Iterable[SiteNodes]) -> list[SiteNodes]:
     """Return places without some of them, to which the others lead no more."""
     gone = {id(place) for place in removed}
     kept = [place for place in places if id(place) not in gone]

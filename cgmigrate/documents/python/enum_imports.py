@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import caught_for_releases
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
@@ -19,7 +19,7 @@ from cgmigrate.text.spans import Span
 _NEW = re.compile(rf"(?<![\w.]){MODULE_CLASS}\b")
 
 
-def import_edits(source: Parsed, names: Names, edits: Sequence[Edit]) -> list[Edit]:
+def import_edits(source: PythonSource, names: Names, edits: Sequence[Edit]) -> list[Edit]:
     """Return the edits of imports that other edits of the file require; none when those change no class."""
     before = references(source, names)
     replaced = _inside(before, edits)
@@ -46,14 +46,14 @@ def _inside(named: Sequence[tuple[str, Span]], edits: Sequence[Edit]) -> list[tu
     return list(replaced.values())
 
 
-def imports_of_scope(source: Parsed, names: Names) -> list[ast.ImportFrom]:
+def imports_of_scope(source: PythonSource, names: Names) -> list[ast.ImportFrom]:
     """Return the imports of ``CudaGraphScope`` that may be edited, read once; those that check the release may not."""
     if source.imports_of_scope is None:
         source.imports_of_scope = _imports_of_scope(source, names)
     return source.imports_of_scope
 
 
-def _imports_of_scope(source: Parsed, names: Names) -> list[ast.ImportFrom]:
+def _imports_of_scope(source: PythonSource, names: Names) -> list[ast.ImportFrom]:
     imports = []
     for node in source.walk():
         if isinstance(node, ast.ImportFrom) and any(alias.name == SCOPE_CLASS for alias in node.names):
@@ -65,7 +65,7 @@ def _imports_of_scope(source: Parsed, names: Names) -> list[ast.ImportFrom]:
     return imports
 
 
-def references(source: Parsed, names: Names) -> list[tuple[str, Span]]:
+def references(source: PythonSource, names: Names) -> list[tuple[str, Span]]:
     """Return where the file names ``CudaGraphScope``, by its local names; a string that is the name counts as well.
 
     Read once, since each fix is also checked by itself.
@@ -75,7 +75,7 @@ def references(source: Parsed, names: Names) -> list[tuple[str, Span]]:
     return source.references
 
 
-def _references(source: Parsed, names: Names) -> list[tuple[str, Span]]:
+def _references(source: PythonSource, names: Names) -> list[tuple[str, Span]]:
     locals_ = {local for local, full in names.full.items() if full.rpartition(".")[2] == SCOPE_CLASS}
     if not locals_:
         return []
@@ -90,7 +90,7 @@ def _references(source: Parsed, names: Names) -> list[tuple[str, Span]]:
 
 
 def _rewritten(
-    source: Parsed, statement: ast.ImportFrom, changed: set[str], remaining: Counter[str], needs_new: bool
+    source: PythonSource, statement: ast.ImportFrom, changed: set[str], remaining: Counter[str], needs_new: bool
 ) -> Iterable[Edit]:
     at = next(at for at, alias in enumerate(statement.names) if alias.name == SCOPE_CLASS)
     alias = statement.names[at]
@@ -112,7 +112,7 @@ def _rewritten(
     return [_deleted(source, statement, at)]
 
 
-def _newline(source: Parsed, at: int) -> str:
+def _newline(source: PythonSource, at: int) -> str:
     return "\r\n" if source.text[max(at - 2, 0) : at] == "\r\n" else "\n"
 
 
@@ -129,7 +129,7 @@ def _behind_blanks(text: str, first: int, end: int) -> int:
     return end
 
 
-def _deleted(source: Parsed, statement: ast.ImportFrom, at: int) -> Edit:
+def _deleted(source: PythonSource, statement: ast.ImportFrom, at: int) -> Edit:
     text = source.text
     spans = [source.span(alias) for alias in statement.names]
     if len(spans) == 1:

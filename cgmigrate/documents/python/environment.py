@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.statement_order import bodies_of
 from cgmigrate.megatron.settings import Missing, Undecided
 
@@ -36,7 +36,7 @@ class _Write:
     is_default: bool = False
 
 
-def variable_at(source: Parsed, offset: int, name: str) -> object:
+def variable_at(source: PythonSource, offset: int, name: str) -> object:
     """Return the value of a variable at an offset: text, ``Undecided`` or ``Missing``."""
     if name not in source.text:
         return Missing.ABSENT
@@ -51,7 +51,7 @@ def variable_at(source: Parsed, offset: int, name: str) -> object:
     return _of_process(writes, around, source)
 
 
-def _around(source: Parsed, offset: int) -> Iterator[ast.AST]:
+def _around(source: PythonSource, offset: int) -> Iterator[ast.AST]:
     """Yield the nodes around an offset, the outermost first."""
     node: ast.AST | None = source.tree
     while node is not None:
@@ -59,7 +59,7 @@ def _around(source: Parsed, offset: int) -> Iterator[ast.AST]:
         node = next((child for child in ast.iter_child_nodes(node) if _has(source, child, offset)), None)
 
 
-def _has(source: Parsed, node: ast.AST, offset: int) -> bool:
+def _has(source: PythonSource, node: ast.AST, offset: int) -> bool:
     if isinstance(node, ast.keyword):
         return _has(source, node.value, offset) or source.span(node).start <= offset < source.span(node).end
     if not isinstance(node, (ast.expr, ast.stmt, ast.ExceptHandler, ast.withitem, ast.match_case)):
@@ -148,7 +148,7 @@ def _names(node: ast.AST, name: str) -> bool:
     return False
 
 
-def _of_process(writes: Sequence[_Write], around: Sequence[ast.AST], source: Parsed) -> object:
+def _of_process(writes: Sequence[_Write], around: Sequence[ast.AST], source: PythonSource) -> object:
     """Return what the last statement gives the process that surely runs before a place."""
     suites = {id(statement) for node in around for statement in _statements_before(node, around)}
     value: object = Missing.ABSENT

@@ -10,7 +10,7 @@ import ast
 import re
 from functools import lru_cache
 
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import LAYER_MODULES
 
@@ -32,24 +32,24 @@ def _words(catalogue: Catalogue) -> re.Pattern[str]:
     )
 
 
-def same_apart_from_settings(before: Parsed, after: Parsed) -> bool:
+def same_apart_from_settings(before: PythonSource, after: PythonSource) -> bool:
     """Whether two files are the same apart from what edits of sites may change."""
     return _same_body(before.tree.body, before, after.tree.body, after)
 
 
-def _same_body(left: list[ast.stmt], before: Parsed, right: list[ast.stmt], after: Parsed) -> bool:
+def _same_body(left: list[ast.stmt], before: PythonSource, right: list[ast.stmt], after: PythonSource) -> bool:
     ours, theirs = _without_settings(left, before), _without_settings(right, after)
     return len(ours) == len(theirs) and all(
         _same(one, before, other, after) for one, other in zip(ours, theirs, strict=True)
     )
 
 
-def _without_settings(body: list[ast.stmt], source: Parsed) -> list[ast.stmt]:
+def _without_settings(body: list[ast.stmt], source: PythonSource) -> list[ast.stmt]:
     kept = [node for node in body if not isinstance(node, ast.Pass)]
     return [node for node in kept if not (source.names_setting(node) and _is_setting(node, source.catalogue))]
 
 
-def _same(one: ast.stmt, before: Parsed, other: ast.stmt, after: Parsed) -> bool:
+def _same(one: ast.stmt, before: PythonSource, other: ast.stmt, after: PythonSource) -> bool:
     if not before.names_setting(one) and not after.names_setting(other):
         return before.lines(one) == after.lines(other)
     if not any(getattr(one, name, None) for name in _BLOCKS):
@@ -57,7 +57,7 @@ def _same(one: ast.stmt, before: Parsed, other: ast.stmt, after: Parsed) -> bool
     return _same_compound(one, before, other, after)
 
 
-def _same_compound(one: ast.stmt, before: Parsed, other: ast.stmt, after: Parsed) -> bool:
+def _same_compound(one: ast.stmt, before: PythonSource, other: ast.stmt, after: PythonSource) -> bool:
     """Compare the head of a statement as a tree, its blocks, handlers and cases one by one."""
     if _shape(one, before.catalogue, head=True) != _shape(other, before.catalogue, head=True):
         return False

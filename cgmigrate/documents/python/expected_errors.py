@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 
 _EXPECTING = ("raises", "assertRaises", "assertRaisesRegex")
 
@@ -15,7 +15,7 @@ _EXPECTING = ("raises", "assertRaises", "assertRaisesRegex")
 class ExpectedErrors:
     """Decides whether code around a node expects an error; each function is read once."""
 
-    source: Parsed
+    source: PythonSource
     _expecting: dict[int, bool] = field(default_factory=dict)
 
     def around(self, node: ast.AST) -> bool:

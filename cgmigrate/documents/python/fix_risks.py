@@ -16,8 +16,8 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.python.scopes import function_around, parameters_of, returned_by
-from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
@@ -31,12 +31,12 @@ _KEYS_NOT_READ = "the code that reads the keys of this dict was not read"
 class FixRisks:
     """Decides for the places and reads of one file."""
 
-    def __init__(self, source: Parsed, names: Names) -> None:
+    def __init__(self, source: PythonSource, names: Names) -> None:
         self._source, self._names = source, names
         self.definitions = Definitions(module_of(source.tree, names, names.path, source.text))
         self._checks = PossibleReleaseChecks(source.catalogue)
 
-    def of_place(self, place: Draft) -> str:
+    def of_place(self, place: SiteNodes) -> str:
         """Return why other code may see what this place sets, empty when none does."""
         node = place.items[0].node
         guard = self.guard_of(place)
@@ -52,7 +52,7 @@ class FixRisks:
                 return searched or self._flags(self._source.parent(node)) or guard
         return self._list(self._source.parent(node)) or guard
 
-    def guard_of(self, place: Draft) -> str:
+    def guard_of(self, place: SiteNodes) -> str:
         """Return which condition around a place may test for a release, empty if none does."""
         node = place.items[0].node
         return self._checks.above(node, self._source.ancestors(node))
@@ -111,7 +111,7 @@ class FixRisks:
                 classes += [base for base in map(dotted, definition.bases) if base]
         return True
 
-    def _seen_later(self, place: Draft) -> str:
+    def _seen_later(self, place: SiteNodes) -> str:
         """Return which line may read a setting that the object of a constructor keeps as it is written, or set it."""
         names = {item.field for item in place.items if self._is_read_as_written(item)}
         if not names:

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.scope_tests import full_iteration_test
-from cgmigrate.documents.python.source import Parsed, dotted
-from cgmigrate.documents.python.use_report import NewUse
+from cgmigrate.documents.python.source import PythonSource, dotted
+from cgmigrate.documents.python.use_report import UseReplacement
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -27,7 +27,7 @@ _ONE_TEXT = re.compile(r"""[rRfF]{1,2}(["'])(?!\1)[^"']*\1""")
 """A text in code that has one kind of quote, at its begin and end."""
 
 
-def flag_read(node: ast.AST, source: Parsed) -> tuple[ast.Attribute, NewUse] | None:
+def flag_read(node: ast.AST, source: PythonSource) -> tuple[ast.Attribute, UseReplacement] | None:
     """Return the flag that an expression asks, and what to write for the whole expression; None for any other."""
     if not isinstance(node, ast.expr) or (tested := _read(node)) is None:
         return None
@@ -37,7 +37,9 @@ def flag_read(node: ast.AST, source: Parsed) -> tuple[ast.Attribute, NewUse] | N
         return None
     if is_on and (span := _beside_full_iteration(read, node, source)) is not None:
         text = f"no `{ENABLE}`: the full iteration is an implementation"
-        return read, NewUse(text, edits=[Edit(span.start, span.end, "")], fix=f"delete `{ENABLE}`", if_proved=True)
+        return read, UseReplacement(
+            text, edits=[Edit(span.start, span.end, "")], fix=f"delete `{ENABLE}`", if_proved=True
+        )
     path = source.of(read.value)
     if isinstance(node, ast.BoolOp) or _is_either(getattr(node, "operand", node)):
         text = f'{path}.{IMPL} {"!=" if is_on else "=="} "none"'
@@ -47,9 +49,9 @@ def flag_read(node: ast.AST, source: Parsed) -> tuple[ast.Attribute, NewUse] | N
         text = f"{path}.{IMPL} {'in' if is_on else 'not in'} {_LOCAL}"
     text = text.replace('"', quote)
     if isinstance(source.parent(node), ast.Compare):
-        return read, NewUse(f"({text})", if_proved=True)
+        return read, UseReplacement(f"({text})", if_proved=True)
     span = _with_parentheses(node, source)
-    return read, NewUse(text, edits=[Edit(span.start, span.end, text)], if_proved=True)
+    return read, UseReplacement(text, edits=[Edit(span.start, span.end, text)], if_proved=True)
 
 
 def _read(node: ast.expr) -> tuple[ast.Attribute, bool] | None:
@@ -79,7 +81,7 @@ def _is_either(node: ast.expr) -> bool:
     return False
 
 
-def _is_condition(node: ast.expr, source: Parsed) -> bool:
+def _is_condition(node: ast.expr, source: PythonSource) -> bool:
     """Return whether code only asks whether an expression is true, and a comparison can take its place."""
     match source.parent(node):
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
@@ -91,7 +93,7 @@ def _is_condition(node: ast.expr, source: Parsed) -> bool:
     return False
 
 
-def _is_value(node: ast.expr, source: Parsed) -> bool:
+def _is_value(node: ast.expr, source: PythonSource) -> bool:
     """Return whether code uses what an expression is, true or false, and a comparison can take its place."""
     match source.parent(node):
         case ast.IfExp(body=body, orelse=other):
@@ -105,7 +107,7 @@ def _is_value(node: ast.expr, source: Parsed) -> bool:
     return False
 
 
-def _quote(node: ast.expr, source: Parsed) -> str:
+def _quote(node: ast.expr, source: PythonSource) -> str:
     """Return the quote that an expression can use: in an f-string another one than its own. Empty if none can."""
     texts = [above for above in _expressions_around(node, source) if isinstance(above, ast.JoinedStr)]
     if not texts:
@@ -115,14 +117,14 @@ def _quote(node: ast.expr, source: Parsed) -> str:
     return "" if one is None else "'" if one[1] == '"' else '"'
 
 
-def _expressions_around(node: ast.AST, source: Parsed) -> Iterator[ast.AST]:
+def _expressions_around(node: ast.AST, source: PythonSource) -> Iterator[ast.AST]:
     above = source.parent(node)
     while above is not None and not isinstance(above, ast.stmt):
         yield above
         above = source.parent(above)
 
 
-def _asks_both(read: ast.Attribute, node: ast.expr, source: Parsed) -> bool:
+def _asks_both(read: ast.Attribute, node: ast.expr, source: PythonSource) -> bool:
     """Return whether code asks whether both flags of an object are on, which no implementation says."""
     other = ENABLE if read.attr == EXTERNAL else EXTERNAL
     tests = [one for above in _expressions_around(node, source) if _is_all(above) for one in above.values]  # type: ignore[attr-defined]
@@ -138,7 +140,7 @@ def _is_all(node: ast.AST) -> bool:
     return isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)
 
 
-def _beside_full_iteration(read: ast.Attribute, node: ast.expr, source: Parsed) -> Span | None:
+def _beside_full_iteration(read: ast.Attribute, node: ast.expr, source: PythonSource) -> Span | None:
     """Return the flag with the `and` behind it, if what follows asks for the full iteration of the same object."""
     above = source.parent(node)
     if read is not node or read.attr != ENABLE or not isinstance(above, ast.BoolOp) or not _is_all(above):
@@ -154,7 +156,7 @@ def _asks_full_iteration(node: ast.expr, read: ast.Attribute) -> bool:
     return tested is not None and tested[1] and dotted(tested[0]) == dotted(read.value)
 
 
-def _start(later: Sequence[ast.expr], source: Parsed) -> int:
+def _start(later: Sequence[ast.expr], source: PythonSource) -> int:
     """Return where the next operand starts, with a parenthesis before it."""
     start = source.span(later[0]).start
     while source.text[start - 1] == "(":
@@ -162,7 +164,7 @@ def _start(later: Sequence[ast.expr], source: Parsed) -> int:
     return start
 
 
-def _with_parentheses(node: ast.expr, source: Parsed) -> Span:
+def _with_parentheses(node: ast.expr, source: PythonSource) -> Span:
     """Return an expression with the parentheses around it that a comparison does not need."""
     span, text = source.span(node), source.text
     above = source.parent(node)

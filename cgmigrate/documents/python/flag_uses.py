@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Collection, Iterator
 
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 
 _FLAG = re.compile(r"--[\w-]+")
 _SEARCHES = frozenset(("index", "count", "remove", "find", "startswith", "endswith", "replace", "partition"))
@@ -15,7 +15,7 @@ _COMPARISONS = (ast.In, ast.NotIn, ast.Eq, ast.NotEq)
 _PARSES = frozenset(("parse_args", "parse_known_args", "parse_intermixed_args", "parse_known_intermixed_args"))
 
 
-def search_for_flag(settings: Collection[str], source: Parsed) -> str:
+def search_for_flag(settings: Collection[str], source: PythonSource) -> str:
     """Return which line looks for the flag of one of some settings, or for one that a fix may write instead.
 
     Empty if no line of the file does.
@@ -26,11 +26,11 @@ def search_for_flag(settings: Collection[str], source: Parsed) -> str:
     return ""
 
 
-def _concerns(name: str, settings: Collection[str], source: Parsed) -> bool:
+def _concerns(name: str, settings: Collection[str], source: PythonSource) -> bool:
     return name in settings or not set(settings).isdisjoint(source.catalogue.older_names(name))
 
 
-def own_option(settings: Collection[str], source: Parsed) -> str:
+def own_option(settings: Collection[str], source: PythonSource) -> str:
     """Return which option of a parser of the file has the flag of one of some settings, empty if none has."""
     for name, node, is_option in _flags(source):
         if name in settings and is_option:
@@ -55,14 +55,14 @@ def is_defined(above: ast.AST | None) -> bool:
     return False
 
 
-def goes_to_parser(node: ast.AST, source: Parsed) -> bool:
+def goes_to_parser(node: ast.AST, source: PythonSource) -> bool:
     """Return whether a list of arguments is given to a parser at once: `parser.parse_args([...])`."""
     above = source.parent(node)
     call = source.parent(above) if isinstance(above, ast.keyword) else above
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _PARSES
 
 
-def _flags(source: Parsed) -> list[tuple[str, ast.Constant, bool]]:
+def _flags(source: PythonSource) -> list[tuple[str, ast.Constant, bool]]:
     """Return the strings with flags of settings that code looks for or defines: the setting, and whether it defines
     an option.
     """
@@ -71,7 +71,7 @@ def _flags(source: Parsed) -> list[tuple[str, ast.Constant, bool]]:
     return source.flags
 
 
-def _flags_in(source: Parsed) -> Iterator[tuple[str, ast.Constant, bool]]:
+def _flags_in(source: PythonSource) -> Iterator[tuple[str, ast.Constant, bool]]:
     for node in source.walk():
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or "--" not in node.value:
             continue
@@ -82,7 +82,7 @@ def _flags_in(source: Parsed) -> Iterator[tuple[str, ast.Constant, bool]]:
             yield from ((name, node, is_option) for flag in flags if (name := source.catalogue.by_key.get(flag, "")))
 
 
-def _above(node: ast.AST, source: Parsed) -> ast.AST | None:
+def _above(node: ast.AST, source: PythonSource) -> ast.AST | None:
     """Return what is around a string, or around the list that has it."""
     above = source.parent(node)
     while isinstance(above, (ast.List, ast.Tuple, ast.Set)):

@@ -17,7 +17,7 @@ from cgmigrate.documents.python.key_types import KeyType
 from cgmigrate.documents.python.mapping_paths import is_loaded, keys_of
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import Parsed, dotted, is_literal
+from cgmigrate.documents.python.source import PythonSource, dotted, is_literal
 
 Literal = ast.Tuple | ast.List | ast.Set
 _WRAPPERS = ("frozenset", "set", "tuple", "list", "sorted")
@@ -110,7 +110,7 @@ class _Copy(NamedTuple):
     is_item: bool = False
 
 
-def copy_reader(source: Parsed) -> CopyReader:
+def copy_reader(source: PythonSource) -> CopyReader:
     """Return a reader that has read a file, as far as the file may copy settings."""
     reader = CopyReader(source)
     if not any(_may_copy(node, source.catalogue.captures) for node in source.walk()):
@@ -144,7 +144,7 @@ def _lists_names(node: Literal, names: Collection[str]) -> bool:
 class CopyReader:
     """Reads one file; parents are those of every node."""
 
-    def __init__(self, source: Parsed) -> None:
+    def __init__(self, source: PythonSource) -> None:
         self.source, self.tree = source, source.tree
         self.names = source.catalogue.captures
         self.copiers: dict[tuple[int, str, str], KeyCopier] = {}

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, NameList
 from cgmigrate.documents.python.key_types import KeyType
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.edits import Edit
@@ -24,7 +24,7 @@ class KeyCopyText(NamedTuple):
     fix: str
 
 
-def edits_of(copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier], source: Parsed) -> list[Edit]:
+def edits_of(copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier], source: PythonSource) -> list[Edit]:
     """Return the edits with which copiers copy further names as well, by their positions in ``every``.
 
     Raises CannotEditError.
@@ -43,7 +43,7 @@ def edits_of(copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier],
     return edits
 
 
-def type_edits(types: Sequence[KeyType], names: Collection[str], source: Parsed) -> Iterator[Edit]:
+def type_edits(types: Sequence[KeyType], names: Collection[str], source: PythonSource) -> Iterator[Edit]:
     """Yield the edits with which TypedDicts have further keys as well. Raises CannotEditError."""
     for key_type in types:
         new = [name for name in names if name not in key_type.names]
@@ -51,7 +51,7 @@ def type_edits(types: Sequence[KeyType], names: Collection[str], source: Parsed)
             yield from _field_edits(key_type, new, source)
 
 
-def _field_edits(key_type: KeyType, names: Sequence[str], source: Parsed) -> Iterator[Edit]:
+def _field_edits(key_type: KeyType, names: Sequence[str], source: PythonSource) -> Iterator[Edit]:
     text = source.text
     spans = [source.span(field) for field in key_type.deprecated(source)]
     starts, ends = [line_start(text, span.start) for span in spans], [line_end(text, span.end) for span in spans]
@@ -63,7 +63,7 @@ def _field_edits(key_type: KeyType, names: Sequence[str], source: Parsed) -> Ite
     yield Edit(ends[-1], ends[-1], ("" if text[: ends[-1]].endswith("\n") else newline) + fields)
 
 
-def _list_edits(of_list: NameList, names: Sequence[str], source: Parsed) -> Iterator[Edit]:
+def _list_edits(of_list: NameList, names: Sequence[str], source: PythonSource) -> Iterator[Edit]:
     if not names:
         return
     elements = of_list.names
@@ -81,7 +81,7 @@ def _list_edits(of_list: NameList, names: Sequence[str], source: Parsed) -> Iter
     yield Edit(last.end, last.end, between + text)
 
 
-def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Parsed) -> Iterator[Edit]:
+def _statement_edits(copier: KeyCopier, names: Sequence[str], source: PythonSource) -> Iterator[Edit]:
     """Yield the edits that copy further names with statements, beside the deprecated ones."""
     text = source.text
     old = [one for one in copier.statements if one.name in source.catalogue.deprecated]
@@ -107,7 +107,7 @@ def _statement_edits(copier: KeyCopier, names: Sequence[str], source: Parsed) ->
             yield Edit(end, end, ("" if text[:end].endswith("\n") else layout[1]) + added)
 
 
-def _span_of_changed(name: str, default: ast.expr, source: Parsed) -> tuple[int, int] | None:
+def _span_of_changed(name: str, default: ast.expr, source: PythonSource) -> tuple[int, int] | None:
     """Return the span of a default that must not be set beside a new name, None if it may stay."""
     value = ast.literal_eval(default)
     if not hasattr(default, "lineno") or new_default(name, value, source.catalogue) == value:
@@ -122,7 +122,7 @@ def new_default(name: str, value: object, catalogue: Catalogue) -> object:
     return None if setting.deprecated and not setting.is_flag else value
 
 
-def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: Parsed, layout: tuple[str, str]) -> str:
+def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: PythonSource, layout: tuple[str, str]) -> str:
     """Return the statement that copies a key if the mapping has it, in the style of another one."""
     indent, newline = layout
     quote = '"' if like.is_attribute else source.text[source.span(like.key).start]
@@ -135,7 +135,7 @@ def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: Parsed, lay
     return f"{indent}if {key} in {copier.mapping}:{newline}{indent}{step}{target} = {value}{newline}"
 
 
-def _step(like: CopyStatement, source: Parsed, indent: str) -> str:
+def _step(like: CopyStatement, source: PythonSource, indent: str) -> str:
     """Return by how much the body of the statement is indented."""
     last = like.nodes[-1]
     if not isinstance(last, ast.If):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.megatron.settings import MODULES, SCOPE
 
 _PLAIN_TYPES = frozenset(
@@ -38,18 +38,18 @@ class KeyType:
             if isinstance(one.target, ast.Name) and not _PLAIN_TYPES.issuperset(filter(None, names)):
                 yield one.target.id, one.lineno
 
-    def deprecated(self, source: Parsed) -> list[ast.AnnAssign]:
+    def deprecated(self, source: PythonSource) -> list[ast.AnnAssign]:
         """Return the fields that are deprecated settings."""
         return [field for field in self.fields if source.of(field.target) in source.catalogue.deprecated]
 
-    def field_of(self, name: str, source: Parsed) -> str:
+    def field_of(self, name: str, source: PythonSource) -> str:
         """Return the annotation of a new key of a TypedDict as text."""
         old = self.deprecated(source)
         assert isinstance(old[0].annotation, ast.Subscript)
         return f"{source.of(old[0].annotation.value)}[{_type_of(name, old, source)}]"
 
 
-def _type_of(name: str, old: Sequence[ast.AnnAssign], source: Parsed) -> str:
+def _type_of(name: str, old: Sequence[ast.AnnAssign], source: PythonSource) -> str:
     """Return the type of a new key of a TypedDict; a scope that may be a string may be one afterwards, too."""
     if name != MODULES:
         return "str"
@@ -67,12 +67,12 @@ def _admits_new(field: ast.AnnAssign) -> bool:
     return is_none or bool(words & {"Optional", "Any", "object"})
 
 
-def typed_dicts_in(source: Parsed) -> list[KeyType]:
+def typed_dicts_in(source: PythonSource) -> list[KeyType]:
     """Return the TypedDicts of a file with captured settings as keys; each of these keys is optional."""
     return [one for one in _key_types(source) if _is_typed_dict(one) and all(map(_is_optional, one.fields))]
 
 
-def filled_classes_in(source: Parsed) -> list[KeyType]:
+def filled_classes_in(source: PythonSource) -> list[KeyType]:
     """Return the classes of a file that a mapping may fill: each captured setting has a default that the code shows.
 
     They admit what the settings get beside the new ones.
@@ -86,13 +86,13 @@ def filled_classes_in(source: Parsed) -> list[KeyType]:
     ]
 
 
-def _key_types(source: Parsed) -> Iterator[KeyType]:
+def _key_types(source: PythonSource) -> Iterator[KeyType]:
     for node in source.walk():
         if isinstance(node, ast.ClassDef) and (fields := tuple(_captured_fields(node, source))):
             yield KeyType(node, fields)
 
 
-def _captured_fields(node: ast.ClassDef, source: Parsed) -> Iterator[ast.AnnAssign]:
+def _captured_fields(node: ast.ClassDef, source: PythonSource) -> Iterator[ast.AnnAssign]:
     for statement in node.body:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name)) if name in source.catalogue.captures:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 
 _LIBRARIES = "megatron.core."
 _OTHERS = ("Config", "Provider", "Container", "Mixin")
 _MOST_BASES = 8
 
 
-def is_config_of_module(node: ast.expr, source: Parsed, names: Names) -> bool:
+def is_config_of_module(node: ast.expr, source: PythonSource, names: Names) -> bool:
     """Return whether an expression is ``self.config`` in a class that derives from a module of megatron-core."""
     if dotted(node) != "self.config":
         return False
@@ -22,11 +22,11 @@ def is_config_of_module(node: ast.expr, source: Parsed, names: Names) -> bool:
     return around is not None and _is_module(around, source, names, _MOST_BASES)
 
 
-def _is_module(node: ast.ClassDef, source: Parsed, names: Names, depth: int) -> bool:
+def _is_module(node: ast.ClassDef, source: PythonSource, names: Names, depth: int) -> bool:
     return depth > 0 and any(_is_base(dotted(base), source, names, depth) for base in node.bases)
 
 
-def _is_base(name: str, source: Parsed, names: Names, depth: int) -> bool:
+def _is_base(name: str, source: PythonSource, names: Names, depth: int) -> bool:
     first, dot, rest = name.partition(".")
     if first in names.full and first not in names.shadowed:
         full = names.full[first] + dot + rest

@@ -20,10 +20,10 @@ from cgmigrate.documents.python.read_messages import (
     through_getattr,
     through_hasattr,
 )
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.documents.python.use_owners import FIELDS_SET
-from cgmigrate.documents.python.use_report import Message, NewUse, UseReport
+from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.settings import ENABLE, MODULES, SCOPE
@@ -51,7 +51,7 @@ def _writes(catalogue: Catalogue) -> re.Pattern[str]:
 class NameStrings:
     """Reports such strings."""
 
-    source: Parsed
+    source: PythonSource
     report: UseReport
 
     def add(self, node: ast.Constant, text: str) -> None:
@@ -127,14 +127,14 @@ class NameStrings:
             is_flag = "-" in written
             self._report(node, name, text, "" if self._is_other_setting(name) else help_, reads=is_flag)
 
-    def _modules(self, node: ast.Constant) -> NewUse | None:
+    def _modules(self, node: ast.Constant) -> UseReplacement | None:
         """Return the name of the modules in place of that of the scope, where `getattr` gets it."""
         written, above = self.source.of(node), self.source.parent(node)
         is_read = isinstance(above, ast.Call) and dotted(above.func) == "getattr" and above.args[:1] != [node]
         quote = written[:1]
         if not is_read or written != f"{quote}{SCOPE}{quote}":
             return None
-        return NewUse(f"{quote}{MODULES}{quote}", if_proved=True)
+        return UseReplacement(f"{quote}{MODULES}{quote}", if_proved=True)
 
     def _report(self, node: ast.Constant, name: str, text: str, help_: str = "", *, reads: bool = False) -> None:
         """Report a string; in a file without Megatron only one by which code ``reads`` a setting that may be its."""

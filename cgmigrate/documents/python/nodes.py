@@ -40,16 +40,13 @@ def parents_in(root: ast.AST) -> dict[ast.AST, ast.AST]:
     return {below: node for node in walk(root) for below in ast.iter_child_nodes(node)}
 
 
-def class_of(function: ast.AST, root: ast.AST) -> ast.ClassDef | None:
-    """Return the class that has a function in its body, None if none has."""
-    return next((one for one in walk(root) if isinstance(one, ast.ClassDef) and function in one.body), None)
-
-
-def lines_of(node: ast.stmt | ast.expr) -> tuple[int, int]:
-    """Return the first and the last line of a node."""
-    return node.lineno, node.end_lineno or node.lineno
-
-
-def has_parameters(node: ast.arguments) -> bool:
-    """Return whether a function takes anything."""
-    return any((node.posonlyargs, node.args, node.kwonlyargs, node.vararg, node.kwarg))
+def imported_in(tree: ast.AST) -> Iterator[str]:
+    """Yield the names of the modules that code may import, wherever it does; ``.common`` is relative."""
+    for node in walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from (alias.name for alias in names)
+            case ast.ImportFrom(module=name, names=names, level=level):
+                source = "." * level + (name or "")
+                yield source
+                yield from (f"{source}.{alias.name}" if name else f"{source}{alias.name}" for alias in names)

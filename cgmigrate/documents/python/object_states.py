@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cgmigrate.documents.python.class_origins import other_class
 from cgmigrate.documents.python.made_objects import class_made_by, class_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.site_nodes import Draft
+from cgmigrate.documents.python.site_nodes import SiteNodes
 from cgmigrate.documents.python.source import dotted
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ class ObjectState:
     ``finished`` says that the object was built or validated.
     """
 
-    place: Draft | None
+    place: SiteNodes | None
     open: bool = False
     unsure: frozenset[str] = frozenset()
-    links: tuple[Draft, ...] = ()
+    links: tuple[SiteNodes, ...] = ()
     finished: bool = False
 
 
@@ -64,7 +64,7 @@ def join(states: States, ends: Sequence[States]) -> None:
 def _joined(before: ObjectState | None, ends: Sequence[ObjectState | None]) -> ObjectState | None:
     """Return the state of one object behind branches; None if they change nothing."""
     unsure: set[str] = set()
-    links: list[Draft] = []
+    links: list[SiteNodes] = []
     for after in ends:
         if after is None:
             unsure |= {_EVERY} if before is not None else set()
@@ -133,7 +133,7 @@ class ObjectClasses:
         self.annotations.pop(path, None)
         self.own_annotations.pop(path, None)
 
-    def describe(self, place: Draft, path: str, self_class: str) -> None:
+    def describe(self, place: SiteNodes, path: str, self_class: str) -> None:
         """Set whose object a place sets; ``self_class`` is the class around the code."""
         value = self.values.get(path)
         made_by = self.names.resolve(dotted(value.func)) if isinstance(value, ast.Call) else ""

@@ -6,7 +6,7 @@ import ast
 from bisect import bisect_right
 from dataclasses import dataclass
 
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 
 _Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -26,7 +26,7 @@ class QualifiedNames:
     Without a source, which a file that cannot be parsed lacks, there are none.
     """
 
-    def __init__(self, source: Parsed | None = None) -> None:
+    def __init__(self, source: PythonSource | None = None) -> None:
         self._source = source
         self._first_lines: list[int] = []
         self._definitions: list[_Definition] = []

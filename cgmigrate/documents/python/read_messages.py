@@ -14,7 +14,7 @@ _VALUES = frozenset((*LAYER_MODULES, "full", "full_iteration", "full_iteration_i
 THREE = "`cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope`"
 
 
-class Holder(Enum):
+class HolderKind(Enum):
     """What kind of object a setting is read from."""
 
     ARGS = "Megatron-LM's arguments"
@@ -23,25 +23,25 @@ class Holder(Enum):
     UNKNOWN = "an object whose owner is not known"
 
 
-def kind_of(owner: ast.expr | None) -> Holder:
+def kind_of(owner: ast.expr | None) -> HolderKind:
     """Return the kind of an object, by its name."""
     if owner is None:
-        return Holder.UNKNOWN
+        return HolderKind.UNKNOWN
     last = last_name(owner.func if isinstance(owner, ast.Call) else owner).lower()
     if last in ("args", "get_args"):
-        return Holder.ARGS
+        return HolderKind.ARGS
     if last == "model" or last.endswith("provider"):
-        return Holder.RECIPE
-    return Holder.CONFIG if last.endswith(("model", "config", "cfg", "conf")) else Holder.UNKNOWN
+        return HolderKind.RECIPE
+    return HolderKind.CONFIG if last.endswith(("model", "config", "cfg", "conf")) else HolderKind.UNKNOWN
 
 
-def meaning(name: str, kind: Holder = Holder.CONFIG) -> str:
+def meaning(name: str, kind: HolderKind = HolderKind.CONFIG) -> str:
     """Return what a name means that is read from an object of this kind."""
     if name == SCOPE_CLASS:
         return f"`{SCOPE_CLASS}` is kept for unpickling only since megatron-core 0.18"
-    if kind is Holder.ARGS:
+    if kind is HolderKind.ARGS:
         return f"{_of_args(name)}{', and reading it is an AttributeError' if name == SCOPE else ''}"
-    if name == SCOPE and kind is Holder.RECIPE:
+    if name == SCOPE and kind is HolderKind.RECIPE:
         return f"`{SCOPE}` is what was assigned until the configuration is built, and since 0.18 it is None then"
     if name == SCOPE:
         return f"since megatron-core 0.18 `{SCOPE}` is None once the configuration is built"
@@ -67,34 +67,34 @@ def replacement_of(setting: Setting) -> str:
     return f"use {names}{changed}" if names else ""
 
 
-def through_getattr(name: str, kind: Holder, default: bool) -> str:
+def through_getattr(name: str, kind: HolderKind, default: bool) -> str:
     """Return what ``getattr(object, name, default)`` does."""
-    if kind is Holder.ARGS:
+    if kind is HolderKind.ARGS:
         result = "returns its default" if default else "raises AttributeError"
         return f"{_of_args(name)}: `getattr` {result}{'' if name == SCOPE else ' behind it'}"
-    if kind is Holder.UNKNOWN:
+    if kind is HolderKind.UNKNOWN:
         return f"the owner is not known; {meaning(name)}, and {_of_args(name)}"
-    if name == SCOPE and kind is Holder.RECIPE:
+    if name == SCOPE and kind is HolderKind.RECIPE:
         return f"{meaning(name, kind)}: `getattr` does not return its default"
     if name == SCOPE:
         return f"{meaning(name)}; `getattr` returns None there, not its default"
     return f"{meaning(name)}; the field exists, so `getattr` does not return its default"
 
 
-def through_hasattr(name: str, kind: Holder) -> str:
+def through_hasattr(name: str, kind: HolderKind) -> str:
     """Return what ``hasattr(object, name)`` does."""
-    if kind is Holder.ARGS:
+    if kind is HolderKind.ARGS:
         result = "`hasattr` is false" if name == SCOPE else "`hasattr` is false behind it"
         return f"{_of_args(name)}: {result}"
     exists = f"`{name}` still exists in megatron-core 0.18 and later, but is deprecated"
-    return f"the owner is not known; {exists}, and {_of_args(name)}" if kind is Holder.UNKNOWN else exists
+    return f"the owner is not known; {exists}, and {_of_args(name)}" if kind is HolderKind.UNKNOWN else exists
 
 
-def of_membership(kind: Holder) -> str:
+def of_membership(kind: HolderKind) -> str:
     """Return what a test for a member of the scope does."""
-    if kind is Holder.ARGS:
+    if kind is HolderKind.ARGS:
         return meaning(SCOPE, kind)
-    return f"{meaning(SCOPE, kind)}, {'where' if kind is Holder.RECIPE else 'so'} this raises TypeError"
+    return f"{meaning(SCOPE, kind)}, {'where' if kind is HolderKind.RECIPE else 'so'} this raises TypeError"
 
 
 def result_around(node: ast.AST, above: ast.AST | None) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cgmigrate.documents.python.site_nodes import Draft, SiteForm
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.use_report import Read, UseReport
 from cgmigrate.documents.sites import FOLLOWS_OBJECT, Problem
 
 
-def withhold_reads_after(place: Draft, source: Parsed, report: UseReport) -> str:
+def withhold_reads_after(place: SiteNodes, source: PythonSource, report: UseReport) -> str:
     """Withhold the fixes of reads behind a place; return why the place is not rewritten either, empty if it may be."""
     deprecated = source.catalogue.deprecated
     lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in deprecated}

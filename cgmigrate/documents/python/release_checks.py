@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.catalogue import Catalogue
 
 _VERSION_WORDS = ("version", "__version__", "parse", "Version", "fields", "__dataclass_fields__", "signature")
@@ -77,7 +77,7 @@ def caught_for_releases(node: ast.Try, catalogue: Catalogue) -> str:
     return ""
 
 
-def release_check_around(node: ast.AST, source: Parsed) -> str:
+def release_check_around(node: ast.AST, source: PythonSource) -> str:
     """Return why the code around a node distinguishes releases, empty when it does not."""
     catalogue = source.catalogue
     for above in source.ancestors(node):
@@ -95,7 +95,7 @@ def release_check_around(node: ast.AST, source: Parsed) -> str:
     return ""
 
 
-def release_check_of(test: ast.expr, source: Parsed) -> str:
+def release_check_of(test: ast.expr, source: PythonSource) -> str:
     """Return why a condition checks the release, itself or by a function of the file; empty when it does not."""
     if why := release_check_in(test, source.catalogue):
         return why

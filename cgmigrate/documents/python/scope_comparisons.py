@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import NOT_LITERAL, Parsed, literal_value
-from cgmigrate.documents.python.use_report import NewUse
+from cgmigrate.documents.python.source import NOT_LITERAL, PythonSource, literal_value
+from cgmigrate.documents.python.use_report import UseReplacement
 from cgmigrate.documents.sites import FOLLOWS_OBJECT
 from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
 
 _FULL_ITERATION = "full_iteration"
 
 
-def comparison(node: ast.Compare, source: Parsed) -> NewUse | None:
+def comparison(node: ast.Compare, source: PythonSource) -> UseReplacement | None:
     """Return what follows the new settings instead of a comparison of the scope with a literal; None for any other."""
     match node:
         case ast.Compare(
@@ -28,9 +28,9 @@ def comparison(node: ast.Compare, source: Parsed) -> NewUse | None:
                 return None
             sign, path = "==" if isinstance(op, ast.Eq) else "!=", source.of(owner)
             if value in (_FULL_ITERATION, [_FULL_ITERATION]):
-                return NewUse(f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"', risk=FOLLOWS_OBJECT)
+                return UseReplacement(f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"', risk=FOLLOWS_OBJECT)
             written = _written(value, source.of(other))
-            return NewUse(f"{path}.{MODULES} {sign} {written}", risk=FOLLOWS_OBJECT) if written else None
+            return UseReplacement(f"{path}.{MODULES} {sign} {written}", risk=FOLLOWS_OBJECT) if written else None
     return None
 
 
@@ -44,7 +44,7 @@ def _written(value: object, text: str) -> str:
     return text if is_list else ""
 
 
-def read_value(node: ast.Attribute, source: Parsed) -> NewUse | None:
+def read_value(node: ast.Attribute, source: PythonSource) -> UseReplacement | None:
     """Return the new setting for a scope that is compared with that of another object, or iterated over.
 
     None for any other read.
@@ -61,10 +61,10 @@ def read_value(node: ast.Attribute, source: Parsed) -> NewUse | None:
             follows = False
     if not follows or sets_scope(node, source):
         return None
-    return NewUse(f"{source.of(node.value)}.{MODULES}", risk=FOLLOWS_OBJECT)
+    return UseReplacement(f"{source.of(node.value)}.{MODULES}", risk=FOLLOWS_OBJECT)
 
 
-def sets_scope(node: ast.AST, source: Parsed) -> bool:
+def sets_scope(node: ast.AST, source: PythonSource) -> bool:
     """Return whether the function around code gives some object a scope."""
     function = source.function_of(node)
     for part in walk(function) if function is not None else ():

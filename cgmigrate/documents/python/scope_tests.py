@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.model_modules import is_config_of_module
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.read_messages import Holder, kind_of, meaning, of_membership, result_around
+from cgmigrate.documents.python.read_messages import HolderKind, kind_of, meaning, of_membership, result_around
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.documents.python.spelling import module_class_like
-from cgmigrate.documents.python.use_report import Message, NewUse, UseReport
+from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport
 from cgmigrate.documents.python.values import enum_member
 from cgmigrate.documents.sites import FOLLOWS_OBJECT, ProblemKind
 from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
@@ -78,8 +78,8 @@ class ScopeTests:
         source = self.report.source
         fix = "" if is_full else f"delete `{' '.join(source.of(node).split())}`"
         text = f'{source.of(config)}.cuda_graph_impl == "{"full_iteration" if is_full else "local"}"'
-        replacement = NewUse(text, risk=FOLLOWS_OBJECT, edits=edits, fix=fix)
-        self.report.add(node, Message(ProblemKind.READ, meaning(SCOPE, Holder.RECIPE), replacement))
+        replacement = UseReplacement(text, risk=FOLLOWS_OBJECT, edits=edits, fix=fix)
+        self.report.add(node, Message(ProblemKind.READ, meaning(SCOPE, HolderKind.RECIPE), replacement))
         return True
 
     def _add_in_module(self, node: ast.Compare, config: ast.expr, within: ast.BoolOp) -> bool:
@@ -94,7 +94,9 @@ class ScopeTests:
         source = self.report.source
         text = f"{meaning(SCOPE, kind_of(config))}{result_around(node.left, node)}"
         fix = f"delete `{' '.join(source.of(node).split())}`"
-        replacement = NewUse(f'{source.of(config)}.cuda_graph_impl == "local"', edits=edits, fix=fix, is_built=True)
+        replacement = UseReplacement(
+            f'{source.of(config)}.cuda_graph_impl == "local"', edits=edits, fix=fix, is_built=True
+        )
         self.report.add(node, Message(ProblemKind.READ, text, replacement))
         return True
 
@@ -111,7 +113,7 @@ class ScopeTests:
         inside = isinstance(node.ops[0], ast.In)
         if member in LAYER_MODULES and isinstance(left, ast.Attribute):
             module = f"{module_class_like(self.report.source.of(left.value), self.names)}.{member}"
-            replacement = NewUse(f"{module} {'in' if inside else 'not in'} {config}.cuda_graph_modules")
+            replacement = UseReplacement(f"{module} {'in' if inside else 'not in'} {config}.cuda_graph_modules")
             self.report.add(node, Message(ProblemKind.MODULE_TEST, text, replacement))
         elif member == "full_iteration":
             replacement = self._instead_of_full_iteration(node, config, within)
@@ -123,7 +125,7 @@ class ScopeTests:
         else:
             self.report.add(node, Message(ProblemKind.READ, text))
 
-    def _instead_of_full_iteration(self, node: ast.Compare, config: str, within: _Conjunction | None) -> NewUse:
+    def _instead_of_full_iteration(self, node: ast.Compare, config: str, within: _Conjunction | None) -> UseReplacement:
         inside = isinstance(node.ops[0], ast.In)
         text = f'{config}.cuda_graph_impl {"==" if inside else "!="} "full_iteration"'
         scope = node.comparators[0]
@@ -132,8 +134,8 @@ class ScopeTests:
         if within and is_local and (edits := self._merged(node, within.node, scope.value, inside=inside)):
             # Without the operand nothing else changes: since 0.18 `local` is never the full iteration.
             fix = "" if inside else f"delete `{' '.join(self.report.source.of(node).split())}`"
-            return NewUse(text, edits=edits, fix=fix)
-        return NewUse(text, risk="" if within and within.implementation == "!= none" else _RISK_OF_NONE)
+            return UseReplacement(text, edits=edits, fix=fix)
+        return UseReplacement(text, risk="" if within and within.implementation == "!= none" else _RISK_OF_NONE)
 
     def _merged(self, node: ast.Compare, within: ast.BoolOp, config: ast.expr, *, inside: bool) -> list[Edit]:
         """Return edits that make one comparison of ``impl == "local" and full_iteration in scope``, if possible."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.settings import MODULES, SCOPE, Settings
 from cgmigrate.text.edits import Edit
 
@@ -62,7 +62,7 @@ def without_cleared(settings: Settings) -> Settings:
     return {name: value for name, value in settings.items() if name != SCOPE} if clears_scope(settings) else settings
 
 
-def import_edits_of(source: Parsed, setters: Setters, edits: Iterable[Edit]) -> list[Edit]:
+def import_edits_of(source: PythonSource, setters: Setters, edits: Iterable[Edit]) -> list[Edit]:
     """Return the edits that import the setters that other edits of the file call."""
     used = [name for name in setters.names if any(f"{name}(" in edit.text for edit in edits)]
     imports = list(_imports(source.tree))
@@ -84,7 +84,7 @@ def _imports(tree: ast.Module) -> Iterator[ast.Import | ast.ImportFrom]:
             yield statement
 
 
-def _joined(source: Parsed, statement: ast.ImportFrom, new: Sequence[str]) -> Edit:
+def _joined(source: PythonSource, statement: ast.ImportFrom, new: Sequence[str]) -> Edit:
     """Return the edit that gives an import more names, in order."""
     text, whole = source.text, source.span(statement)
     spans = {alias.name: source.span(alias) for alias in statement.names}
@@ -110,11 +110,13 @@ def _order(name: str) -> tuple[bool, bool, str]:
     return (not name.isupper(), not name[:1].isupper(), name)
 
 
-def _columns(source: Parsed) -> int:
+def _columns(source: PythonSource) -> int:
     return max(_MOST_COLUMNS, *map(len, source.text.split("\n")[: len(source.starts)]))
 
 
-def _added(source: Parsed, module: str, new: Sequence[str], imports: Sequence[ast.Import | ast.ImportFrom]) -> Edit:
+def _added(
+    source: PythonSource, module: str, new: Sequence[str], imports: Sequence[ast.Import | ast.ImportFrom]
+) -> Edit:
     """Return the edit that adds an import, in order beside those of the nearest modules."""
     text = source.text
     line = f"from {module} import {', '.join(sorted(new, key=_order))}"
@@ -132,7 +134,7 @@ def _added(source: Parsed, module: str, new: Sequence[str], imports: Sequence[as
     return Edit(at, at, line + newline_near(text, line_start(text, end)))
 
 
-def _behind_docstring(source: Parsed) -> int:
+def _behind_docstring(source: PythonSource) -> int:
     body = source.tree.body
     docstring = body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
     return line_end(source.text, source.span(body[0]).end) if docstring else 0
@@ -152,7 +154,7 @@ def _shared(one: str, other: str) -> int:
     return count
 
 
-def call_statement(source: Parsed, statement: ast.stmt, value: str, setters: Setters) -> str:
+def call_statement(source: PythonSource, statement: ast.stmt, value: str, setters: Setters) -> str:
     """Return the call in place of ``object.name = value``; empty for other statements. ``value`` is Python text."""
     match statement:
         case ast.Assign(targets=[ast.Attribute(value=target)]):
@@ -160,7 +162,7 @@ def call_statement(source: Parsed, statement: ast.stmt, value: str, setters: Set
     return ""
 
 
-def added_call(source: Parsed, statement: ast.stmt, value: str, setters: Setters) -> Edit | None:
+def added_call(source: PythonSource, statement: ast.stmt, value: str, setters: Setters) -> Edit | None:
     """Return the edit that adds a call on the line below a statement; None if the statement shares its line."""
     text, whole = source.text, source.span(statement)
     call = call_statement(source, statement, value, setters)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 
 from cgmigrate.documents.overrides import ELSEWHERE
-from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
+from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.sites import Origin, OverridingCommand, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
@@ -14,19 +14,19 @@ from cgmigrate.text.spans import Span
 _VALIDATED_BEFORE = "the object was built, and with it validated, before: give the settings to its constructor"
 
 
-def position_of(place: Draft) -> tuple[int, str]:
+def position_of(place: SiteNodes) -> tuple[int, str]:
     """Return a key that sorts places by the file's order, which stays when settings between others are deleted."""
     first = place.elements[0] if place.elements else place.items[0].whole
     return first.start, place.prefix
 
 
-def sites_of(places: Sequence[Draft], modules: tuple[str, ...], catalogue: Catalogue) -> list[Site]:
+def sites_of(places: Sequence[SiteNodes], modules: tuple[str, ...], catalogue: Catalogue) -> list[Site]:
     """Return the sites of places, in their order; ``modules`` are those that the file imports."""
     index = {id(place): at for at, place in enumerate(places)}
     return [_site(at, place, modules, index, catalogue) for at, place in enumerate(places)]
 
 
-def _site(at: int, place: Draft, modules: tuple[str, ...], index: Mapping[int, int], catalogue: Catalogue) -> Site:
+def _site(at: int, place: SiteNodes, modules: tuple[str, ...], index: Mapping[int, int], catalogue: Catalogue) -> Site:
     # A callee that another file defines counts as a module that is imported.
     imports = (*modules, place.callee) if place.callee else modules
     # Who starts a program of Megatron works with Megatron as much as who imports it.
@@ -55,7 +55,7 @@ def _site(at: int, place: Draft, modules: tuple[str, ...], index: Mapping[int, i
     )
 
 
-def _written(place: Draft, catalogue: Catalogue) -> tuple[Use, ...]:
+def _written(place: SiteNodes, catalogue: Catalogue) -> tuple[Use, ...]:
     """Return the settings of a place; of several with one name the last one."""
     written: dict[str, Use] = {}
     for item in place.items:
@@ -65,7 +65,7 @@ def _written(place: Draft, catalogue: Catalogue) -> tuple[Use, ...]:
     return tuple(written.values())
 
 
-def _validated_before(place: Draft) -> str:
+def _validated_before(place: SiteNodes) -> str:
     """Return why settings of an object that is built already cannot be rewritten one by one, empty when they can."""
     return "" if all(map(_is_list_of_modules, place.items)) else _VALIDATED_BEFORE
 

@@ -42,7 +42,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Draft:
+class SiteNodes:
     """All settings of one site; the fields that ``Site`` has, too, mean the same.
 
     ``elements`` are the spans of all elements of the call, dict or list, in order.
@@ -71,8 +71,8 @@ class Draft:
     expects_error: bool = False
     blocked_by: str = ""
     """Why the text cannot be edited, empty when it can."""
-    inherits: Draft | None = None
-    links: list[Draft] = dataclasses.field(default_factory=list)
+    inherits: SiteNodes | None = None
+    links: list[SiteNodes] = dataclasses.field(default_factory=list)
     """Places that may have set the same object before: they are rewritten together or not at all."""
     uncertain: bool = False
     """Whether branches or a loop leave open what the object holds when this place is reached."""

@@ -12,8 +12,8 @@ from cgmigrate.documents.python.lines import line_start, newline_near
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS, Names
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.setters import Setters, added_call, call_statement, clears_scope, without_cleared
-from cgmigrate.documents.python.site_nodes import Draft, Item, SiteForm
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.spelling import argument_words, module_class_like, rendered
 from cgmigrate.documents.python.statement_edits import add_statement
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member
@@ -32,7 +32,9 @@ class PythonSiteRewriter:
     their suite is empty.
     """
 
-    def __init__(self, index: int, place: Draft, source: Parsed, names: Names, setters: Setters | None = None) -> None:
+    def __init__(
+        self, index: int, place: SiteNodes, source: PythonSource, names: Names, setters: Setters | None = None
+    ) -> None:
         self.index, self.place, self.source, self.names = index, place, source, names
         self._setters = setters
         self._calls: Setters | None = None

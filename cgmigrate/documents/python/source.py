@@ -39,7 +39,7 @@ PARTS_WITH_STATEMENTS: dict[type[ast.AST], tuple[str, ...]] = {
 _DECORATED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-class Parsed:
+class PythonSource:
     """The text and tree of one file. Raises SyntaxError or ValueError if the text is not valid Python.
 
     Without a catalogue, the settings are those that ship. ``tree`` is that of the text if it is parsed already.

@@ -6,8 +6,8 @@ import ast
 
 from cgmigrate.documents.overrides import override_text
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, Names
-from cgmigrate.documents.python.site_nodes import Draft, SiteForm
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.settings import Choice
 
 
@@ -30,7 +30,7 @@ def module_class_like(local: str, names: Names) -> str:
     return known or MODULE_CLASS
 
 
-def spelled_at(place: Draft, name: str, value: object, source: Parsed) -> str:
+def spelled_at(place: SiteNodes, name: str, value: object, source: PythonSource) -> str:
     """Return a setting as it would be written at a place, with double quotes."""
     text = str(value) if isinstance(value, Choice) else rendered(value, '"')
     match place.form:

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.site_nodes import Item
-from cgmigrate.documents.python.source import Parsed
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.text.edits import Edit
 
 _SHARED_LINE = "the statement shares its line with another one"
 
 
-def add_statement(index: int, item: Item, name: str, value: str, source: Parsed) -> Edit:
+def add_statement(index: int, item: Item, name: str, value: str, source: PythonSource) -> Edit:
     """Return the edit that sets a setting on the line below that of another one, in the same form.
 
     ``value`` is Python text. Raises CannotEditError for the site ``index``.
@@ -36,7 +36,7 @@ def add_statement(index: int, item: Item, name: str, value: str, source: Parsed)
     return Edit(end, end, line + newline if text[end - 1 : end] == "\n" else newline + line)
 
 
-def delete_statements(items: Sequence[Item], source: Parsed) -> list[Edit]:
+def delete_statements(items: Sequence[Item], source: PythonSource) -> list[Edit]:
     """Return edits that delete statements with their lines and comments; ``pass`` replaces the last of a suite.
 
     Raises CannotEditError if a statement shares its line.

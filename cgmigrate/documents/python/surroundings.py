@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.argument_values import value_in_words
 from cgmigrate.documents.python.class_origins import owner_of
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.site_nodes import Draft, SiteForm
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.statement_order import Event, FunctionEvents, events_of
 from cgmigrate.documents.python.values import plain_value
 from cgmigrate.megatron.layer_patterns import list_expression
@@ -42,13 +42,13 @@ _NOWHERE = _Object()
 class PythonSurroundings:
     """Reads the values around the sites of a file."""
 
-    source: Parsed
+    source: PythonSource
     names: Names
     _events: dict[int, FunctionEvents] = field(default_factory=dict)
     _objects: dict[tuple[int, tuple[str, ...]], tuple[_SurroundingsReader, _Object]] = field(default_factory=dict)
     """The configurations that were found, by place and section: each rule reads other settings of them."""
 
-    def value(self, place: Draft, section: Sequence[str], keys: Sequence[str]) -> object:
+    def value(self, place: SiteNodes, section: Sequence[str], keys: Sequence[str]) -> object:
         """Return the value at ``keys`` of the configuration in which the object of a place is at ``section``.
 
         The value is plain data, ``Undecided`` or ``Missing``.
@@ -75,21 +75,21 @@ class PythonSurroundings:
 class _SurroundingsReader:
     """Reads values around one statement of a function."""
 
-    source: Parsed
+    source: PythonSource
     names: Names
     function: FunctionEvents
     statement: ast.stmt | None
 
     # --- objects --------------------------------------------------------------------------------
 
-    def configuration_of(self, place: Draft, section: Sequence[str]) -> _Object:
+    def configuration_of(self, place: SiteNodes, section: Sequence[str]) -> _Object:
         """Return the configuration that has the object of a place at ``section``."""
         base = self.object_of(place)
         for name in reversed(section):
             base = self.outer(base, name)
         return base
 
-    def object_of(self, place: Draft) -> _Object:
+    def object_of(self, place: SiteNodes) -> _Object:
         """Return the object that a place sets."""
         if place.form is SiteForm.ASSIGNMENTS:
             return _Object(path=self.function.original(place.object))

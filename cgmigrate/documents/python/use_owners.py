@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.python.made_objects import class_made_by, class_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.read_messages import Holder, kind_of
-from cgmigrate.documents.python.source import Parsed, dotted, last_name
+from cgmigrate.documents.python.read_messages import HolderKind, kind_of
+from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.sites import UNKNOWN_OWNER
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class UseOwners:
     ``starts_megatron`` says that it names a program of Megatron, whose flags its texts may have.
     """
 
-    source: Parsed
+    source: PythonSource
     names: Names
     megatron: bool
     starts_megatron: bool = False
@@ -78,7 +78,7 @@ class UseOwners:
 
     def is_recipe(self, node: ast.expr) -> bool:
         """Whether an object is a configuration of a recipe, which is not built yet."""
-        return kind_of(self.meant(node)) is Holder.RECIPE and self.is_config(node)
+        return kind_of(self.meant(node)) is HolderKind.RECIPE and self.is_config(node)
 
     def is_config(self, node: ast.expr) -> bool:
         """Whether an object is a Megatron configuration, as far as its name and the file show."""
@@ -91,7 +91,7 @@ class UseOwners:
             inside = next((above for above in self.source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
             full = self.names.resolve(inside.name) if inside else ""
             return full.startswith(("megatron.", "nemo.")) and full.endswith(("Config", "Provider"))
-        if kind_of(node) is Holder.ARGS:
+        if kind_of(node) is HolderKind.ARGS:
             # Megatron-LM's namespace; a harness has flags of its own with these names.
             return any(module.startswith("megatron.training") for module in self.names.modules)
         return last.endswith(_CONFIGS)

@@ -14,7 +14,7 @@ from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS
 from cgmigrate.documents.python.name_strings import NameStrings
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import (
-    Holder,
+    HolderKind,
     advice,
     deprecation_of,
     kind_of,
@@ -26,9 +26,9 @@ from cgmigrate.documents.python.read_messages import (
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.scope_comparisons import comparison, read_value
 from cgmigrate.documents.python.scope_tests import ScopeTests, full_iteration_test
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.use_owners import OWN, UseOwners
-from cgmigrate.documents.python.use_report import Message, NewUse, UseReport
+from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport
 from cgmigrate.documents.python.values import enum_class
 from cgmigrate.documents.sites import FOLLOWS_OBJECT, FOLLOWS_USES, ProblemKind
 from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
@@ -37,7 +37,7 @@ _RISK_OF_EMPTY = "a scope with full_iteration was not empty, but its list of mod
 
 
 def report_problems(
-    source: Parsed, owners: UseOwners, of_sites: set[int], first_index: int, copies: Iterable[BuiltCopy] = ()
+    source: PythonSource, owners: UseOwners, of_sites: set[int], first_index: int, copies: Iterable[BuiltCopy] = ()
 ) -> UseReport:
     """Return the report on all uses that are no sites; ``of_sites`` are the ids of nodes that belong to sites.
 
@@ -75,10 +75,13 @@ class _UseProblems:
     def _cover_all(self, node: ast.AST) -> None:
         self.covered |= {id(inner) for inner in walk(node)}
 
-    def _flag_read(self, node: ast.AST) -> tuple[ast.Attribute, NewUse] | None:
+    def _flag_read(self, node: ast.AST) -> tuple[ast.Attribute, UseReplacement] | None:
         """Return what a condition on a flag of a recipe asks, and what to write instead of it."""
         condition = flag_read(node, self.source)
-        if condition is None or kind_of(self.owners.meant(condition[0].value)) not in (Holder.RECIPE, Holder.UNKNOWN):
+        if condition is None or kind_of(self.owners.meant(condition[0].value)) not in (
+            HolderKind.RECIPE,
+            HolderKind.UNKNOWN,
+        ):
             return None
         return condition if self.owners.is_config(condition[0].value) else None
 
@@ -138,46 +141,53 @@ class _UseProblems:
             self.report.skip(node, name, OWN if self.owners.megatron else self.owners.of_unrelated_name())
             return
         kind = kind_of(self.owners.meant(node.value))
-        around = self.source.parent(node) if name == SCOPE and kind not in (Holder.ARGS, Holder.RECIPE) else None
+        around = (
+            self.source.parent(node) if name == SCOPE and kind not in (HolderKind.ARGS, HolderKind.RECIPE) else None
+        )
         setting = self.catalogue[name]
         text = f"{meaning(name, kind) if setting.captures else deprecation_of(setting)}{result_around(node, around)}"
-        if name == SCOPE and kind is not Holder.ARGS and self._is_test_for_empty(node):
-            replacement = NewUse(f"{self.source.of(node.value)}.cuda_graph_modules", risk=_RISK_OF_EMPTY)
+        if name == SCOPE and kind is not HolderKind.ARGS and self._is_test_for_empty(node):
+            replacement = UseReplacement(f"{self.source.of(node.value)}.cuda_graph_modules", risk=_RISK_OF_EMPTY)
             self.report.add(node, Message(ProblemKind.READ, text, replacement))
             return
-        follows = read_value(node, self.source) if name == SCOPE and kind is Holder.RECIPE else None
+        follows = read_value(node, self.source) if name == SCOPE and kind is HolderKind.RECIPE else None
         by_hand = advice(name) if setting.captures else replacement_of(setting)
-        if follows is None and name == SCOPE and kind is not Holder.ARGS and not _names_no_modules(node, self.source):
-            modules = NewUse(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
+        if (
+            follows is None
+            and name == SCOPE
+            and kind is not HolderKind.ARGS
+            and not _names_no_modules(node, self.source)
+        ):
+            modules = UseReplacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
             self.report.add(node, Message(ProblemKind.READ, text, modules, advice=by_hand))
             return
         self.report.add(node, Message(ProblemKind.READ, text, follows, advice="" if follows else by_hand))
 
-    def _extended(self, node: ast.Attribute) -> NewUse | None:
+    def _extended(self, node: ast.Attribute) -> UseReplacement | None:
         """Return what to write for a scope of a recipe that code extends: ``cfg.model.cuda_graph_scope += ["mlp"]``."""
         match self.source.parent(node):
             case ast.AugAssign(op=ast.Add()) if node.attr == SCOPE and self.owners.is_config(node.value):
-                return NewUse(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
+                return UseReplacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
         return None
 
     def _of_scope(self, node: ast.Compare) -> Message | None:
         """Return what to say of a comparison of the scope that a recipe sets, None for any other code."""
         if replacement := self._full_iteration(node):
-            return Message(ProblemKind.FULL_ITERATION_TEST, of_membership(Holder.RECIPE), replacement)
+            return Message(ProblemKind.FULL_ITERATION_TEST, of_membership(HolderKind.RECIPE), replacement)
         read = node.left
         if not isinstance(read, ast.Attribute) or read.attr != SCOPE:
             return None
         replacement = comparison(node, self.source) if self.owners.is_recipe(read.value) else None
-        return Message(ProblemKind.READ, meaning(SCOPE, Holder.RECIPE), replacement) if replacement else None
+        return Message(ProblemKind.READ, meaning(SCOPE, HolderKind.RECIPE), replacement) if replacement else None
 
-    def _full_iteration(self, node: ast.Compare) -> NewUse | None:
+    def _full_iteration(self, node: ast.Compare) -> UseReplacement | None:
         """Return what to write instead of ``"full_iteration" in scope`` of what a recipe sets."""
         tested = full_iteration_test(node) if isinstance(node.left, ast.Constant) else None
         if tested is None or not self.owners.is_recipe(tested[0]):
             return None
         sign = "==" if tested[1] else "!="
         text = f'{self.source.of(tested[0])}.{IMPL} {sign} "full_iteration"'
-        return NewUse(text, risk=FOLLOWS_OBJECT)
+        return UseReplacement(text, risk=FOLLOWS_OBJECT)
 
     def _is_test_for_empty(self, node: ast.expr) -> bool:
         """Whether code uses an expression only as a condition."""
@@ -240,7 +250,7 @@ class _UseProblems:
         )
 
 
-def _names_no_modules(node: ast.expr, source: Parsed) -> bool:
+def _names_no_modules(node: ast.expr, source: PythonSource) -> bool:
     """Return whether an expression around a scope names the full iteration, or is compared with whole layers.
 
     Both are no modules.
@@ -259,7 +269,7 @@ def _is_full(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value == "full"
 
 
-def _values_of_records(source: Parsed) -> set[int]:
+def _values_of_records(source: PythonSource) -> set[int]:
     """Return the ids of the values that records of the file's own get as their scope: reads of other objects."""
     records = {
         node.name

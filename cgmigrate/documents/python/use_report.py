@@ -10,7 +10,7 @@ from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_around
-from cgmigrate.documents.python.source import Parsed, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
 from cgmigrate.documents.sites import BOTH_NAMES, Problem, ProblemKind, Use
 from cgmigrate.megatron.catalogue import Catalogue
@@ -20,7 +20,7 @@ from cgmigrate.text.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
-class NewUse:
+class UseReplacement:
     """What to write instead of a use.
 
     ``risk`` says why that may change what the code does. ``edits`` write it where replacing the use itself is not
@@ -43,7 +43,7 @@ class Message:
 
     kind: ProblemKind
     text: str
-    replacement: NewUse | None = None
+    replacement: UseReplacement | None = None
     advice: str = ""
 
 
@@ -61,7 +61,7 @@ class Read:
 class UseReport:
     """Collects what there is to say; ``first_index`` is the index of the first problem."""
 
-    source: Parsed
+    source: PythonSource
     owners: UseOwners
     first_index: int
     problems: list[Problem] = field(default_factory=list)

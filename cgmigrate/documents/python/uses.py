@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.source import EXACT_STRINGS, Parsed, dotted
+from cgmigrate.documents.python.source import EXACT_STRINGS, PythonSource, dotted
 from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.documents.sites import Role, Use
 from cgmigrate.documents.uses import Appearance, NoUse
@@ -24,7 +24,7 @@ class PythonRoleReader:
     ``comments`` the spans of comments.
     """
 
-    source: Parsed
+    source: PythonSource
     lines: Sequence[int]
     written: Mapping[int, Use]
     comments: Sequence[Span]

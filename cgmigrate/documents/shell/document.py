@@ -26,10 +26,12 @@ from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, override_lines
 from cgmigrate.documents.shell.overrides import spelled as override_spelled
 from cgmigrate.documents.shell.passed_arguments import PASSED_ON, passed_on
+from cgmigrate.documents.shell.plain_words import PlainWords
 from cgmigrate.documents.shell.printed_text import is_output_used
+from cgmigrate.documents.shell.quoted import is_exported
 from cgmigrate.documents.shell.single_words import SingleWords
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
-from cgmigrate.documents.shell.started_commands import commands_of
+from cgmigrate.documents.shell.started_commands import commands_of, script_named
 from cgmigrate.documents.shell.tree import ShellTree, parse
 from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
@@ -41,7 +43,7 @@ from cgmigrate.text.spans import Span
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from cgmigrate.documents.nesting import Nested
+    from cgmigrate.documents.nesting import NestedText
     from cgmigrate.documents.uses import Appearance
 
 HARNESS = "a program with options of its own, spelled with underscores"
@@ -54,10 +56,13 @@ _BLANK = "a backslash in front of a blank makes the blank a part of the next wor
 _DELETES = "deletes a key, which has to have this name in the configuration"
 _UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
 _TOO_DEEP = "commands are nested too deeply for cgmigrate to read the script"
+_MORE_WORDS = "`xargs` or `parallel` adds words to the command, and the script has flags in another text"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
 _OF_VARIABLE = "`${variable}` has the value, and whoever changes the variable would have to know the new flag"
 _WHERE_SET = "an expansion of a variable, which counts only where the variable is set"
+_ADDS_WORDS = re.compile(r"(?<![\w.-])(?:xargs|parallel)(?![\w.-])")
+_SOME_ARGUMENT = re.compile(r"\$\{[@*\d]")
 _ALTERNATIVE = re.compile(r"\$\{\w+(?:\[[@*]\])?:?\+")
 _PLACES = {
     "heredoc_body": "a here-document",
@@ -89,6 +94,7 @@ class ShellDocument(TextDocument):
         self._names = self._appearances()
         starts = [appearance.span.start for appearance in self._names]
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
+        self._not_exported = reader.not_exported
         self._lines = command_lines(self._fragments, reader.plain_variables)
         for number in () if self._is_arguments else passed_on(self._lines, self._tree):
             self._lines[number].blocked_by = self._lines[number].blocked_by or PASSED_ON
@@ -162,11 +168,24 @@ class ShellDocument(TextDocument):
             linked=tuple(sorted(line.linked)),
             uncertain=is_part,
             programs=line.programs,
+            meets=self._meets(line),
         )
+
+    def _adds_words(self, command: Fragment) -> bool:
+        """Return whether a program that adds words starts a command."""
+        return _ADDS_WORDS.search(self.text, self.text.rfind("\n", 0, command.start) + 1, command.span.end) is not None
+
+    def _meets(self, line: CommandLine) -> frozenset[str]:
+        bare = {name.partition("@")[0] or name for name in line.unknown} | ({""} if self._is_arguments else set())
+        names = {"@" if name.isdigit() or name == "*" else name for name in bare}
+        names |= {"@"} if "" in names and _SOME_ARGUMENT.search(self.text) else set()
+        names |= {""} if any(self._adds_words(one) for one in line.commands) else set()
+        names |= {name for one in line.commands for word in one.words if (name := script_named(word.text or ""))}
+        return frozenset(names | {one.variable for one in line.fragments if is_exported(one.variable, self.text)})
 
     def _of_overrides(self, index: int, line: OverrideLine) -> Site:
         written = tuple(one.use for one in line.overrides)
-        fragments = CommandLine([line.fragment], {}, {}, True, ())
+        fragments = CommandLine([line.fragment], {}, {}, frozenset([""]), ())
         return Site(
             index,
             tuple(line.prefix.rstrip(".").split(".")),
@@ -204,6 +223,10 @@ class ShellDocument(TextDocument):
     @cached_property
     def _single_words(self) -> SingleWords:
         return SingleWords(self._tree, self._fragments)
+
+    @cached_property
+    def _plain_words(self) -> PlainWords:
+        return PlainWords(self._tree, self._fragments, self._not_exported)
 
     def _read_other(self, appearance: Appearance) -> None:
         """Note an appearance that is no flag of a site: a problem, or a name that belongs to something else."""
@@ -399,12 +422,21 @@ class ShellDocument(TextDocument):
         if self.is_override(index):
             return ""
         read = next((problem for problem in self.problems if problem.kind is ProblemKind.READ), None)
-        if read is None:
-            lines = self._lines[index : index + 1] if index >= 0 else ()
-            flags = [flag for line in lines for one in line.fragments for flag in one.flags]
-            variable = next((flag.variable for flag in flags if flag.variable), "")
-            return _OF_VARIABLE.format(variable=variable) if variable else ""
-        return SEARCHED.format(line=self.text.count("\n", 0, read.span.start) + 1)
+        if read is not None:
+            return SEARCHED.format(line=self.text.count("\n", 0, read.span.start) + 1)
+        return self._risk_of(self._lines[index]) if index >= 0 else ""
+
+    def _risk_of(self, line: CommandLine) -> str:
+        """Return why the words of a command line may be more than words of one command."""
+        if reason := next((one.risk for one in line.fragments if one.risk), ""):
+            return reason
+        if (self.skipped or self.problems) and any(map(self._adds_words, line.commands)):
+            return _MORE_WORDS
+        if reason := self._plain_words.reason(line.fragments):
+            return reason
+        flags = [flag for one in line.fragments for flag in one.flags]
+        variable = next((flag.variable for flag in flags if flag.variable), "")
+        return _OF_VARIABLE.format(variable=variable) if variable else ""
 
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites; see ``sites.Document``."""
@@ -468,7 +500,7 @@ def _default_flags(catalogue: Catalogue) -> re.Pattern[str]:
     return re.compile(rf"\$\{{\w+:?(?P<sign>[-+=])(?P<flag>{flags})(?![\w-])")
 
 
-def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[Nested]:
+def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[NestedText]:
     """Return the here-documents of a script that are read: those with some numbers, or those with settings."""
     if document.is_broken:
         return []

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
 from cgmigrate.documents.shell.known_variables import KnownVariables
+from cgmigrate.documents.shell.quoted import Script, script_in, scripts_of
 from cgmigrate.documents.shell.related_code import ScriptText
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import (
     Word,
-    is_override_of_list,
     words_in_string,
     words_in_text,
     words_of,
@@ -35,7 +36,6 @@ SEARCHERS = frozenset(["grep", "egrep", "fgrep", "rg", "sed", "awk", "perl", "te
 _READERS_OF_TEXT = PRINTERS | SEARCHERS
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))", re.ASCII)
 _SCRIPT = re.compile(r"[=/\"']([\w.-]+\.py)[\"']?\Z", re.ASCII)
-_SEPARATORS = ("&&", "||", "|", ";", "&")
 _BRANCHES = ("elif_clause", "else_clause")
 SUBSHELLS = ("subshell", "command_substitution", "process_substitution")
 FUNCTION, _LOOP = -1, -2
@@ -43,7 +43,11 @@ _AGAIN = {"compound_statement": FUNCTION, "do_group": _LOOP}
 """Blocks that may run several times, with the branch that a path has for them."""
 
 
-class Layout(Enum):
+_BY_POSITION = "the script in quotes gets these words by their positions"
+_EXTENDED = "`${variable}` is a script of several commands, and it is set in several places"
+
+
+class FragmentForm(Enum):
     """How the words of a fragment are written, which decides how lines are joined."""
 
     COMMAND = "a command"
@@ -60,7 +64,7 @@ class Fragment:
     what it had. ``path`` are the blocks around the place, and ``start`` is where its code begins.
     """
 
-    form: Layout
+    form: FragmentForm
     words: Sequence[Word]
     span: Span
     flags: Sequence[Flag]
@@ -70,6 +74,8 @@ class Fragment:
     variable: str = ""
     appends: bool = False
     blocked_by: str = ""
+    risk: str = ""
+    """Why a rewriting is not safe."""
 
     @property
     def program(self) -> str:
@@ -107,12 +113,24 @@ def is_certain(place: Path, where: Path) -> bool:
 
 
 class FragmentReader:
-    """Reads the fragments of a script."""
+    """Reads the fragments of a script; ``script`` is that in quotes which it reads, at ``path`` of the file."""
 
     def __init__(self, tree: ShellTree, catalogue: Catalogue) -> None:
         self.tree, self.text, self.catalogue = tree, tree.text, catalogue
         self._code = ScriptText(tree)
         self._known = KnownVariables(self._code)
+        self._file = self
+        self._scripts: dict[tuple[ShellTree, str], dict[int, Script | None]] = {}
+        self.not_exported: set[str] = set()
+        """Variables that scripts in quotes expand, and that the script around them may not pass on."""
+        self._script: Script | None = None
+        self._around: Path = ()
+
+    def _inside(self, script: Script, path: Path) -> FragmentReader:
+        """Return the reader of a script in quotes."""
+        reader = copy(self)
+        reader.tree, reader._script, reader._around = script.tree, script, path
+        return reader
 
     @property
     def plain_variables(self) -> Container[str]:
@@ -125,9 +143,11 @@ class FragmentReader:
         ``starts`` is where names of settings begin.
         """
         commands, assignments = self._code.related(starts)
+        return sorted(self._of(commands, assignments), key=lambda one: one.start)
+
+    def _of(self, commands: Sequence[Node], assignments: Sequence[Node]) -> list[Fragment]:
         result = [one for node in commands for one in self._of_command(node)]
-        result += [one for node in assignments for one in self._of_assignment(node)]
-        return sorted(result, key=lambda one: one.start)
+        return result + [one for node in assignments for one in self._of_assignment(node)]
 
     def known_words(self, word: Word) -> list[str] | None:
         """Return the words that a command gets of a variable, None if that is not known."""
@@ -148,28 +168,68 @@ class FragmentReader:
             if not line.group().lstrip().startswith("#"):
                 words += words_in_text(self.text, Span(*line.span()))
         words = [word for word in words if self.text[word.start : word.end] != "\\"]
-        return [self._made(Layout.FILE, words, Span(0, len(self.text)))]
+        return [self._made(FragmentForm.FILE, words, Span(0, len(self.text)))]
 
-    def _made(self, form: Layout, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = "") -> Fragment:
+    def _made(
+        self, form: FragmentForm, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = ""
+    ) -> Fragment:
         flags = flags_in(words, self.text, self.catalogue, self._known.words)
-        return Fragment(form, words, span, flags, options_in(words, self.text), span.start, path, blocked_by=blocked_by)
+        risk = self._script.risk if self._script is not None else ""
+        options = options_in(words, self.text)
+        return Fragment(form, words, span, flags, options, span.start, path, blocked_by=blocked_by, risk=risk)
 
     def _of_command(self, node: Node) -> Iterator[Fragment]:
-        children = node.named_children
-        words = words_of(children, self.tree)
+        words = self._placed(words_of(node.named_children, self.tree))
         name = words[0].text if words else None
         if name is not None and name.rpartition("/")[2] in _READERS_OF_TEXT:
             return
-        path, span = path_of(node), self.tree.span(node)
+        path, span = self._path(node), self._span(node)
+        has_strings = node.end_byte - node.start_byte > len(words)
+        scripts = list(scripts_of(node, self.tree, self._script)) if words and has_strings else []
+        end = min((one.code.starts[0] for one in scripts if one.takes_rest), default=span.end)
+        words = [word for word in words if word.start < end]
         self._name_script(words)
+        is_quoted = self._script is not None
         starts_with_flag = name is not None and name.startswith(("-", "+"))
-        blocked_by = _NO_COMMAND if starts_with_flag else ""
-        yield self._made(Layout.COMMAND, words, span, path, blocked_by)
-        for child in children:
-            if child.type not in ("string", "raw_string") or is_override_of_list(self.tree.written(child)):
-                continue
-            if (inner := words_in_string(child, self.tree))[1:]:
-                yield from self._of_string(inner, path)
+        blocked_by = _NO_COMMAND if starts_with_flag and not is_quoted else ""
+        if any(one.gets_words and words[-1].start > one.code.starts[-1] for one in scripts if words):
+            blocked_by = _BY_POSITION
+        yield self._made(FragmentForm.STRING if is_quoted else FragmentForm.COMMAND, words, span, path, blocked_by)
+        for script in scripts:
+            yield from self._of_script(script, path)
+
+    def _of_script(self, script: Script, path: Path) -> Iterator[Fragment]:
+        """Yield the fragments of a script in quotes. One that the grammar does not cover is not rewritten."""
+        if script.tree.is_too_deep:
+            return
+        reason = script.problem
+        for one in self._inside(script, path)._of(script.tree.commands, script.tree.assignments):
+            yield replace(one, blocked_by=reason) if reason else one
+
+    # --- places in the file -------------------------------------------------------------------------
+
+    def _span(self, node: Node) -> Span:
+        span = self.tree.span(node)
+        return self._script.code.span(span) if self._script is not None else span
+
+    def _path(self, node: Node) -> Path:
+        if self._script is None:
+            return path_of(node)
+        starts = self._script.code.starts
+        # No place of the file is below 0.
+        inner = ((-1 - starts[self.tree.offset(start)], branch) for start, branch in path_of(node))
+        return (*self._around, *inner)
+
+    def _placed(self, words: list[Word]) -> list[Word]:
+        """Return words of a script in quotes with their places in the file, and the variables that they mean."""
+        if (script := self._script) is not None:
+            for word in words:
+                meant = script.variable(word.variable, word.start) if word.variable else ""
+                self.not_exported |= {word.variable} if word.variable and not meant else set()
+                word.variable = meant
+                span = script.code.span(word.span)
+                word.start, word.end = span.start, span.end
+        return words
 
     def _name_script(self, words: Sequence[Word]) -> None:
         """Name the script of a command that a variable has: ``torchrun $SCRIPT``."""
@@ -177,53 +237,45 @@ class FragmentReader:
             return
         for word in words:
             assignments = self._code.assignments(word.variable) if word.variable.isidentifier() else ()
-            if len(assignments) == 1 and (script := _SCRIPT.search(self.tree.written(assignments[0]))):
+            if len(assignments) == 1 and (script := _SCRIPT.search(self._file.tree.written(assignments[0]))):
                 word.script = script[1]
                 return
-
-    def _of_string(self, words: Sequence[Word], path: Path) -> Iterator[Fragment]:
-        """Yield the commands in a string that is an argument, such as that of ``bash -c``."""
-        first = 0
-        for at in [*(at for at, word in enumerate(words) if word.text in _SEPARATORS), len(words)]:
-            part = words[first:at]
-            if any((word.text and word.text.startswith(("-", "+"))) or self._names_setting(word) for word in part):
-                yield self._made(Layout.STRING, part, Span(part[0].span.start, part[-1].span.end), path)
-            first = at + 1
-
-    def _names_setting(self, word: Word) -> bool:
-        """Return whether a word may be an override of a setting."""
-        written = self.text[word.start : word.end]
-        return "." in written and "=" in written and self.catalogue.is_in(written)
 
     def _of_assignment(self, node: Node) -> Iterator[Fragment]:
         name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if name is None or name.type != "variable_name":
             return
+        variable, span, path = self.tree.written(name), self._span(node), self._path(node)
+        scripts = self._scripts_in(variable)
+        reason = _EXTENDED.format(variable=variable) if len(scripts) > 1 and any(scripts.values()) else ""
+        if (script := scripts.get(node.start_byte)) is not None:
+            yield from (replace(one, blocked_by=one.blocked_by or reason) for one in self._of_script(script, path))
+            return
         form, words = self._value(value)
-        variable, span = self.tree.written(name), self.tree.span(node)
+        if self._script is not None:
+            variable = self._script.variable(variable, self.tree.span(name).start)
         kept = [word for word in words if word.variable != variable]
         appends = len(kept) != len(words) or any(child.type == "+=" for child in node.children)
-        yield Fragment(
-            form,
-            kept,
-            self.tree.span(value) if value else span,
-            flags_in(kept, self.text, self.catalogue, self._known.words),
-            options_in(kept, self.text),
-            span.start,
-            path_of(node),
-            variable,
-            appends,
-        )
+        made = self._made(form, kept, self._span(value) if value else span, path)
+        yield replace(made, start=span.start, variable=variable, appends=appends, blocked_by=reason)
 
-    def _value(self, value: Node | None) -> tuple[Layout, list[Word]]:
+    def _scripts_in(self, variable: str) -> dict[int, Script | None]:
+        """Return the scripts of several commands that assignments put into a variable, by where these begin."""
+        if (key := (self.tree, variable)) not in self._scripts:
+            same = [one for one in self.tree.assignments if self._code.variable(one, self.tree) == variable]
+            values = ((one.start_byte, one.child_by_field_name("value")) for one in same)
+            self._scripts[key] = {at: script_in(one, self.tree, self._script) if one else None for at, one in values}
+        return self._scripts[key]
+
+    def _value(self, value: Node | None) -> tuple[FragmentForm, list[Word]]:
         if value is None:
-            return Layout.STRING, []
+            return FragmentForm.STRING, []
         match value.type:
             case "array":
-                return Layout.ARRAY, words_of(value.named_children, self.tree)
+                return FragmentForm.ARRAY, self._placed(words_of(value.named_children, self.tree))
             case "string" | "raw_string":
-                return Layout.STRING, words_in_string(value, self.tree)
-        return Layout.STRING, words_of([value], self.tree)
+                return FragmentForm.STRING, self._placed(words_in_string(value, self.tree))
+        return FragmentForm.STRING, self._placed(words_of([value], self.tree))
 
 
 def path_of(node: Node) -> Path:

@@ -64,12 +64,13 @@ def code_of(text: str, span: Span, form: HeredocForm, names: Sequence[int], vari
         _check(text[span.start : span.end], inside, variables, form.is_script)
     code = CodeText.joined(list(_pieces(text, span, form)))
     for name in EXPANDED.findall(code.text) if form.is_script else ():
-        if name in variables and not _is_set(name, code.text):
+        if name in variables and not is_set(name, code.text):
             raise UncertainTextError(_SETS_FLAGS.format(name=name))
     return code
 
 
-def _is_set(name: str, code: str) -> bool:
+def is_set(name: str, code: str) -> bool:
+    """Return whether shell code may set a variable."""
     return re.search(_SETS.format(name=re.escape(name)), code, re.MULTILINE) is not None
 
 
@@ -129,7 +130,7 @@ def _check_expansion(body: str, start: int, names: Sequence[int], variables: Col
     for name in EXPANDED.findall(match.group()):
         if name in variables:
             raise UncertainTextError(_SETS_FLAGS.format(name=name))
-        if _is_set(name, body):
+        if is_set(name, body):
             raise UncertainTextError(_SETS_TOO.format(name=name))
     line = _logical_line(body, start)
     has_name = bisect_left(names, line.start) < bisect_left(names, line.end)

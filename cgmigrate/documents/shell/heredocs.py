@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.code import CodeText
-from cgmigrate.documents.nesting import Nested, as_written
+from cgmigrate.documents.nesting import NestedText, as_written
 from cgmigrate.documents.shell.changed_files import line_that_changes
 from cgmigrate.documents.shell.heredoc_text import HeredocForm, UncertainTextError, code_of, escaped
 from cgmigrate.documents.shell.tree import ShellTree
@@ -67,9 +67,9 @@ class Heredoc:
     is_expanded: bool
     reason: str = ""
 
-    def part(self, number: int) -> Nested:
+    def part(self, number: int) -> NestedText:
         """Return it as the part of a script."""
-        return Nested(number, self.span, self.code, self.name, escaped=escaped if self.is_expanded else as_written)
+        return NestedText(number, self.span, self.code, self.name, escaped=escaped if self.is_expanded else as_written)
 
 
 def heredocs(tree: ShellTree, names: Sequence[int], variables: Collection[str]) -> list[Heredoc]:

@@ -27,7 +27,7 @@ class _TooManyPartsError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class PartOfWords:
+class PassedFragment:
     """A fragment that a command gets, and the assignments that have to run for that, each by where it begins.
 
     One that must not run, since it would replace the fragment, is the complement of that number.
@@ -36,7 +36,7 @@ class PartOfWords:
     fragment: Fragment
     conditions: frozenset[int] = frozenset()
 
-    def may_come_with(self, other: PartOfWords) -> bool:
+    def may_come_with(self, other: PassedFragment) -> bool:
         """Return whether a command may get both."""
         if any(~condition in other.conditions for condition in self.conditions):
             return False
@@ -48,21 +48,24 @@ _ARGUMENTS = re.compile(r"[@*]|\w*(?:ARGS?|ARGUMENTS|FLAGS|OPTS|OPTIONS|EXTRAS?|
 
 
 @dataclass(frozen=True, slots=True)
-class AllWords:
-    """What a command or a variable has: its parts, and whether it may have words that the script does not show."""
+class CommandWords:
+    """What a command or a variable has: its parts, and what in it may be words that the script does not show.
 
-    parts: tuple[PartOfWords, ...] = ()
-    is_open: bool = False
+    ``unknown`` are variables (``@`` for the arguments of the script), empty for what else the shell computes.
+    """
 
-    def only_if(self, condition: int) -> AllWords:
+    parts: tuple[PassedFragment, ...] = ()
+    unknown: frozenset[str] = frozenset()
+
+    def only_if(self, condition: int) -> CommandWords:
         """Return the same words under one more condition."""
-        parts = (PartOfWords(part.fragment, part.conditions | {condition}) for part in self.parts)
-        return AllWords(tuple(parts), self.is_open)
+        parts = (PassedFragment(part.fragment, part.conditions | {condition}) for part in self.parts)
+        return CommandWords(tuple(parts), self.unknown)
 
-    def __add__(self, other: AllWords) -> AllWords:
+    def __add__(self, other: CommandWords) -> CommandWords:
         if len(self.parts) + len(other.parts) > _MOST_PARTS:
             raise _TooManyPartsError
-        return AllWords((*self.parts, *other.parts), self.is_open or other.is_open)
+        return CommandWords((*self.parts, *other.parts), self.unknown | other.unknown)
 
 
 @dataclass(slots=True)
@@ -76,11 +79,17 @@ class CommandLine:
     fragments: list[Fragment]
     options: dict[str, object]
     possible: dict[str, object]
-    is_open: bool
+    unknown: frozenset[str]
+    """What may add words that the script does not show; see ``CommandWords``."""
     programs: tuple[str, ...]
     linked: set[int] = field(default_factory=set)
     blocked_by: str = ""
     commands: tuple[Fragment, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may have words that the script does not show."""
+        return bool(self.unknown)
 
 
 def command_lines(fragments: Sequence[Fragment], plain_variables: Container[str]) -> list[CommandLine]:
@@ -90,7 +99,7 @@ def command_lines(fragments: Sequence[Fragment], plain_variables: Container[str]
     except _TooManyPartsError:
         # Each fragment is reported by itself.
         alone = [one for one in fragments if one.flags]
-        return [CommandLine([one], one.options, one.options, True, (), blocked_by=TOO_MANY) for one in alone]
+        return [CommandLine([one], one.options, one.options, frozenset([""]), (), blocked_by=TOO_MANY) for one in alone]
 
 
 def users_of(fragments: Sequence[Fragment], plain_variables: Container[str]) -> list[list[Fragment]]:
@@ -115,7 +124,7 @@ class _Assembly:
                 self.assigned[fragment.variable].append(fragment)
         self.open_variables: set[str] = set()
         """Variables whose assignments are being expanded, which may contain each other in a loop."""
-        self.known: dict[tuple[str, int, Path], AllWords] = {}
+        self.known: dict[tuple[str, int, Path], CommandWords] = {}
 
     def command_lines(self) -> list[CommandLine]:
         consumers = self.consumers()
@@ -133,52 +142,56 @@ class _Assembly:
         _link(result, consumers)
         return result
 
-    def consumers(self) -> list[AllWords]:
+    def consumers(self) -> list[CommandWords]:
         """Return the words of each command, and of each variable that no command of the script expands."""
         commands = [self._expanded(one) for one in self.fragments if not one.variable]
         used = {part.fragment for words in commands for part in words.parts}
-        rest: list[AllWords] = []
+        rest: list[CommandWords] = []
         for fragment in reversed(self.fragments):
             if fragment.variable and fragment not in used:
-                end = AllWords((), True)
+                end = CommandWords((), frozenset([fragment.variable]))
                 words = self._value(fragment.variable, fragment.start + 1, fragment.path) + end
                 used |= {part.fragment for part in words.parts}
                 rest.append(words)
         return commands + rest
 
-    def _expanded(self, fragment: Fragment) -> AllWords:
+    def _expanded(self, fragment: Fragment) -> CommandWords:
         """Return the words of a fragment with those of the variables in it."""
-        result = AllWords()
+        result = CommandWords()
         after_option = False
         for word in fragment.words:
+            # A word behind an option is its value, unless its name says that it is any number of arguments.
+            is_value = after_option and not _ARGUMENTS.fullmatch(word.variable)
             if word.text is None and word.variable in self.assigned:
-                result += self._value(word.variable, fragment.start, fragment.path)
-            elif word.text is None and word.variable not in self.plain_variables:
-                # A word behind an option is its value, unless its name says that it is any number of arguments.
-                result += AllWords((), True) if not after_option or _ARGUMENTS.fullmatch(word.variable) else AllWords()
+                value = self._value(word.variable, fragment.start, fragment.path)
+                result += CommandWords(value.parts) if is_value else value
+            elif word.text is None and word.variable not in self.plain_variables and not is_value:
+                result += CommandWords((), frozenset([word.variable]))
             after_option = word.text is not None and word.text.startswith("-")
-        own = PartOfWords(fragment)
-        return AllWords((own, *result.parts) if not result.parts else self._in_order(fragment, result), result.is_open)
+        own = PassedFragment(fragment)
+        return CommandWords(
+            (own, *result.parts) if not result.parts else self._in_order(fragment, result), result.unknown
+        )
 
-    def _in_order(self, fragment: Fragment, expanded: AllWords) -> tuple[PartOfWords, ...]:
+    def _in_order(self, fragment: Fragment, expanded: CommandWords) -> tuple[PassedFragment, ...]:
         """Return the parts of a fragment: those that its variables expand to before or behind its own flags."""
-        own = PartOfWords(fragment)
+        own = PassedFragment(fragment)
         if not fragment.flags:
             return (own, *expanded.parts)
         first = fragment.flags[0].first
-        before = AllWords()
+        before = CommandWords()
         for word in fragment.words[:first]:
             if word.text is None and word.variable in self.assigned:
                 before += self._value(word.variable, fragment.start, fragment.path)
         count = len(before.parts)
         return (*expanded.parts[:count], own, *expanded.parts[count:])
 
-    def _value(self, variable: str, start: int, path: Path) -> AllWords:
+    def _value(self, variable: str, start: int, path: Path) -> CommandWords:
         """Return what a variable has at a place: by the assignments before it that may run before it."""
         key = (variable, start, path)
         if key in self.known:
             return self.known[key]
-        words = AllWords((), True)
+        words = CommandWords((), frozenset([variable]))
         for fragment in self.assigned[variable]:
             if fragment.start >= start:
                 words += self._later(fragment, path)
@@ -196,14 +209,14 @@ class _Assembly:
         self.known[key] = words
         return words
 
-    def _later(self, fragment: Fragment, path: Path) -> AllWords:
+    def _later(self, fragment: Fragment, path: Path) -> CommandWords:
         """Return what an assignment below a place may add at it: the place may be in a loop or function."""
         block = may_run_again(path)
         is_in_block = fragment.path[: len(block)] == block
         if not block or not (is_in_block or (block[-1][1] == FUNCTION and not may_run_again(fragment.path))):
-            return AllWords()
+            return CommandWords()
         if fragment.variable in self.open_variables:
-            return AllWords((), True)
+            return CommandWords((), frozenset([fragment.variable]))
         self.open_variables.add(fragment.variable)
         words = self._expanded(fragment).only_if(fragment.start)
         self.open_variables.discard(fragment.variable)
@@ -211,7 +224,7 @@ class _Assembly:
 
 
 def _command_line(
-    members: list[Fragment], places: Iterable[tuple[int, frozenset[int]]], consumers: Sequence[AllWords]
+    members: list[Fragment], places: Iterable[tuple[int, frozenset[int]]], consumers: Sequence[CommandWords]
 ) -> CommandLine:
     """Return the object of fragments that come together at some places: commands, each with its conditions."""
     at = sorted(places, key=lambda place: (place[0], sorted(place[1])))
@@ -225,20 +238,20 @@ def _command_line(
         members,
         same_options(options),
         _options(parts),
-        any(words.is_open for words in commands),
+        frozenset[str]().union(*(words.unknown for words in commands)),
         tuple(dict.fromkeys(programs)),
         commands=tuple(part.fragment for part in parts if not part.fragment.variable),
     )
 
 
-def _options(parts: Iterable[PartOfWords]) -> dict[str, object]:
+def _options(parts: Iterable[PassedFragment]) -> dict[str, object]:
     options: dict[str, object] = {}
     for part in parts:
         options |= part.fragment.options
     return options
 
 
-def _link(lines: Sequence[CommandLine], consumers: Iterable[AllWords]) -> None:
+def _link(lines: Sequence[CommandLine], consumers: Iterable[CommandWords]) -> None:
     """Link the objects of which one command may get several."""
     number_of = {fragment: number for number, line in enumerate(lines) for fragment in line.fragments}
     for words in consumers:

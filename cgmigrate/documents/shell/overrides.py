@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.overrides import COMPUTED, override_pattern, override_text, override_value
 from cgmigrate.documents.shell.flags import Flag
-from cgmigrate.documents.shell.fragments import Fragment, Layout
+from cgmigrate.documents.shell.fragments import Fragment, FragmentForm
 from cgmigrate.documents.shell.site_rewriter import ShellSiteRewriter
 from cgmigrate.documents.shell.words import Word, literal_with_brackets
 from cgmigrate.documents.sites import Use
@@ -122,7 +122,10 @@ class OverrideRewriter(ShellSiteRewriter):
 
     def _quoted(self, flag: Flag, value: str) -> str:
         """Return a value as a shell has to read it; in a string and inside quotes it is as it is."""
-        inside = self.text[flag.span.start] in _QUOTES or self.line.fragment.form in (Layout.STRING, Layout.FILE)
+        inside = self.text[flag.span.start] in _QUOTES or self.line.fragment.form in (
+            FragmentForm.STRING,
+            FragmentForm.FILE,
+        )
         return value if inside or _PLAIN_VALUE.fullmatch(value) else f"'{value}'"
 
 

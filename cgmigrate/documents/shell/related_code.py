@@ -44,9 +44,9 @@ class ScriptText:
                 yield node
             node = node.parent
 
-    def variable(self, assignment: Node) -> str:
+    def variable(self, assignment: Node, tree: ShellTree | None = None) -> str:
         """Return the variable that an assignment sets."""
-        return self.tree.written(assignment).partition("=")[0].rstrip("+")
+        return (tree or self.tree).written(assignment).partition("=")[0].rstrip("+")
 
     def assignments(self, variable: str) -> list[Node]:
         """Return the assignments that set a variable."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
-from cgmigrate.documents.shell.fragments import Fragment, Layout
+from cgmigrate.documents.shell.fragments import Fragment, FragmentForm
 from cgmigrate.documents.shell.tree import ShellTree
 
 _ONE_WORD = "the script may use `{variable}` as one word"
@@ -41,7 +41,7 @@ class SingleWords:
             function = (fragment.words[0].text or "") if fragment.words else ""
             is_numbered = any(flag.first <= self._reach.get(function, -1) for flag in fragment.flags)
             return _NUMBERED.format(function=function) if is_numbered else ""
-        if fragment.form is Layout.ARRAY:
+        if fragment.form is FragmentForm.ARRAY:
             is_single = variable in self._elements
         else:
             is_single = len(fragment.words) == 1 and (variable in self._single or bool(self._undivided))

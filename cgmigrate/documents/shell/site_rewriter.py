@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
 from cgmigrate.documents.shell.flags import Flag, written
-from cgmigrate.documents.shell.fragments import Fragment, Layout
+from cgmigrate.documents.shell.fragments import Fragment, FragmentForm
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings
@@ -130,7 +130,7 @@ class ShellSiteRewriter:
         is_first, is_last = not self.text[first:start].strip(), rest is not None
         if is_first and rest is not None:
             continued = self._continued(fragment, start) if not rest["backslash"] else None
-            if continued and fragment.form is not Layout.ARRAY:
+            if continued and fragment.form is not FragmentForm.ARRAY:
                 # The line before was continued by this one only.
                 return Edit(continued.start(), rest.end(), "")
             return Edit(first, self._next_line(rest.end()), "")
@@ -139,7 +139,7 @@ class ShellSiteRewriter:
         # A quote is that of a word beside it, unless the flag is the first or last one in a string.
         is_opened = before[-1:] == "(" or (one.first == 0 and before[-1:] in _QUOTES)
         is_closed = other.last == len(fragment.words) - 1 and self.text[blanks : blanks + 1] in _BEFORE_END
-        if is_first and is_closed and fragment.form is not Layout.ARRAY:
+        if is_first and is_closed and fragment.form is not FragmentForm.ARRAY:
             # What closes the words comes behind those of the line before.
             continued = self._continued(fragment, start)
             return Edit(continued.start() if continued else start, end, "")
@@ -161,16 +161,16 @@ class ShellSiteRewriter:
             column = rest.start("backslash")
             width = max(1, column - first - len(indent) - len(new)) if column - end > 1 else 1
             return Edit(rest.end(), rest.end(), f"{line_break}{indent}{new}{' ' * width}{backslash}")
-        continued = None if fragment.form is Layout.ARRAY else self._continued(fragment, flag.span.start)
+        continued = None if fragment.form is FragmentForm.ARRAY else self._continued(fragment, flag.span.start)
         joined = f" {continued['backslash']}" if continued else ""
         return Edit(end, end, f"{joined}{line_break}{indent}{new}")
 
     def _rest(self, fragment: Fragment, end: int) -> re.Match[str] | None:
-        return (_REST_OF_STRING if fragment.form is Layout.STRING else _REST).match(self.text, end)
+        return (_REST_OF_STRING if fragment.form is FragmentForm.STRING else _REST).match(self.text, end)
 
     def _continued(self, fragment: Fragment, start: int) -> re.Match[str] | None:
         """Return the end of the line before a place, if a backslash joins the two."""
-        return (_CONTINUED_STRING if fragment.form is Layout.STRING else _CONTINUED).search(self.text, 0, start)
+        return (_CONTINUED_STRING if fragment.form is FragmentForm.STRING else _CONTINUED).search(self.text, 0, start)
 
     def _line_start(self, offset: int) -> int:
         return self.text.rfind("\n", 0, offset) + 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -10,6 +11,14 @@ from cgmigrate.documents.shell.objects import users_of
 from cgmigrate.documents.shell.overrides import OverrideLine
 from cgmigrate.documents.shell.words import Word
 from cgmigrate.documents.sites import OverridingCommand
+
+_SCRIPTS = re.compile(r"(?:\S*/)?([\w.-]+\.(?:sh|bash|slurm|sbatch|sub|zsh))")
+
+
+def script_named(word: str) -> str:
+    """Return the name of the script that a word is, empty for other words."""
+    match = _SCRIPTS.fullmatch(word)
+    return match[1] if match else ""
 
 
 def commands_of(

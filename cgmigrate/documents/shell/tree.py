@@ -21,7 +21,7 @@ _DEEPEST = 100
 many steps as there are nodes around a place, and each of these steps as many again."""
 
 
-@dataclass
+@dataclass(eq=False)
 class ShellTree:
     """The tree of a text, and its nodes of some kinds in the order of the text."""
 

@@ -22,7 +22,7 @@ _BRACKETS = re.compile(r"[\w./:=,@%+^\[\]-]+", re.ASCII)
 _OVERRIDE_OF_LIST = re.compile(r"([\"'])[+~]{0,2}[\w.-]+=\[[^\[\]]*\]\1", re.ASCII)
 """A string that is one override, whose value is a list that may have blanks."""
 _BLANKS = re.compile(r"(?:\\\r?\n|[ \t\r\n])+")
-_EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
+EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
 _EXPANSION = re.compile(r"\"?\$(?:\{(\w+)(?:\[[@*]\])?\}|(\w+|[@*]))\"?", re.ASCII)
 """A word that is nothing but the value of a variable."""
 _SCRIPT = re.compile(r"/([\w.-]+\.py)[\"']?\Z", re.ASCII)
@@ -118,7 +118,7 @@ def words_in_string(node: Node, tree: ShellTree) -> list[Word]:
     """Return the words in a quoted string, as the shell divides its value where it is used without quotes."""
     span = tree.span(node)
     inner = Span(span.start + 1, span.end - 1)
-    expansions = [tree.span(child) for child in node.named_children if child.type in _EXPANSIONS]
+    expansions = [tree.span(child) for child in node.named_children if child.type in EXPANSIONS]
     # Most expansions are names, which no blank can divide.
     computed = [one for one in expansions if _BLANKS.search(tree.text, one.start, one.end)]
     return list(words_in_text(tree.text, inner, computed))

@@ -19,8 +19,8 @@ from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Problem, Prob
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
-from cgmigrate.documents.yaml.equivalence import Equality
-from cgmigrate.documents.yaml.keys import KeyNodes, is_flag, neighbours_of, prefixes_of, settings_in, targets_of
+from cgmigrate.documents.yaml.equivalence import DocumentComparison
+from cgmigrate.documents.yaml.keys import MappingNodes, is_flag, neighbours_of, prefixes_of, settings_in, targets_of
 from cgmigrate.documents.yaml.line_edits import LineEdits
 from cgmigrate.documents.yaml.lines import Lines
 from cgmigrate.documents.yaml.merges import merge_error, merges_in
@@ -54,7 +54,7 @@ class YamlDocument(TextDocument):
         self.skipped: Sequence[tuple[Use, str]] = ()
         self.top_level_words: list[tuple[str, str]] = []
         """Top-level keys, each with a word of its value, which may name a file that this one is merged into."""
-        self._places: list[KeyNodes] = []
+        self._places: list[MappingNodes] = []
         self._again: YamlDocument | None = None
         self._lines: Lines | None = None
         """Where the lines are; read once, since each fix is also checked by itself."""
@@ -91,7 +91,7 @@ class YamlDocument(TextDocument):
             pairs = settings_in(mapping, self.catalogue)
             blocked_by = paths.unknown(mapping) or (merge_error(mapping) if id(mapping) in merged else "")
             for prefix in prefixes[id(mapping)]:
-                place, index = KeyNodes(mapping, prefix), len(self._places)
+                place, index = MappingNodes(mapping, prefix), len(self._places)
                 indices[id(mapping), prefix] = index
                 self._places.append(place)
                 site = self._site(index, place, pairs.get(prefix, []), paths, blocked_by)
@@ -105,7 +105,12 @@ class YamlDocument(TextDocument):
                 self.sites[index] = replace(self.sites[index], inherits=tuple(sources), unordered=unordered)
 
     def _site(
-        self, index: int, place: KeyNodes, pairs: Sequence[tuple[str, Node, Node]], paths: AliasPaths, blocked_by: str
+        self,
+        index: int,
+        place: MappingNodes,
+        pairs: Sequence[tuple[str, Node, Node]],
+        paths: AliasPaths,
+        blocked_by: str,
     ) -> Site:
         mapping = place.mapping
         written: dict[str, Use] = {}
@@ -213,7 +218,7 @@ class YamlDocument(TextDocument):
             known[problem.kind] -= 1
             if known[problem.kind] < 0:
                 return f"it would no longer be read: {problem.message}"
-        at = Equality(self, again, self._places, rewrites).first_difference()
+        at = DocumentComparison(self, again, self._places, rewrites).first_difference()
         if at is None:
             return ""
         return f"something else in the file would be read differently (line {self.text.count(chr(10), 0, at) + 1})"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.changes import Add, Rename, same
-from cgmigrate.documents.yaml.keys import KeyNodes, is_flag, settings_in, split_key
+from cgmigrate.documents.yaml.keys import MappingNodes, is_flag, settings_in, split_key
 from cgmigrate.documents.yaml.site_rewriter import key_spelled, plan_changes
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.documents.yaml.values import value_of
@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from cgmigrate.documents.yaml import YamlDocument
 
 
-class Equality:
+class DocumentComparison:
     """Compares all that two documents contain: keys, values and their types, tags, anchors, aliases.
 
     Only the settings of the sites in ``rewrites`` may differ, and they must be as in ``rewrites``.
     """
 
     def __init__(
-        self, before: YamlDocument, after: YamlDocument, places: Sequence[KeyNodes], rewrites: Mapping[int, Settings]
+        self,
+        before: YamlDocument,
+        after: YamlDocument,
+        places: Sequence[MappingNodes],
+        rewrites: Mapping[int, Settings],
     ) -> None:
         self.before, self.after, self.places, self.rewrites = before, after, places, rewrites
         self.catalogue = before.catalogue
@@ -88,7 +92,7 @@ class Equality:
                 return None
         return result
 
-    def _is_spelled(self, name: str, key: Node, place: KeyNodes, model: str) -> bool:
+    def _is_spelled(self, name: str, key: Node, place: MappingNodes, model: str) -> bool:
         """Whether a new key is spelled like the one that it replaces or follows."""
         return (
             model in place.pairs

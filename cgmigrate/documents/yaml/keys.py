@@ -15,7 +15,7 @@ from cgmigrate.megatron.settings import Undecided
 _PREFIX = re.compile(r"[\w\-+/@.]+")
 
 
-class KeyNodes:
+class MappingNodes:
     """The nodes of one site: its mapping, the prefix of its dotted keys, and the pair of each setting."""
 
     __slots__ = ("mapping", "pairs", "prefix")

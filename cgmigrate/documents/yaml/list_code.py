@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.code import CannotMapError, CodeText
-from cgmigrate.documents.nesting import Nested
+from cgmigrate.documents.nesting import NestedText
 from cgmigrate.documents.overrides import without_shell_quotes
 from cgmigrate.documents.yaml.scalar_code import scalar_code
 from cgmigrate.documents.yaml.tree import Node
@@ -27,7 +27,7 @@ _INSIDE = "the change is not inside one item of the list"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class ListPart(Nested):
+class ListPart(NestedText):
     """A list as a part: ``items`` are its scalars."""
 
     items: tuple[Node, ...] = ()

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from cgmigrate.documents.braces import brace_problems
 from cgmigrate.documents.code import CodeText
-from cgmigrate.documents.nesting import Nested
+from cgmigrate.documents.nesting import NestedText
 from cgmigrate.documents.uses import Appearance, appearances_in
 from cgmigrate.documents.yaml.document import YamlDocument
 from cgmigrate.documents.yaml.list_code import ListPart, list_code
@@ -45,7 +45,7 @@ _PASSED_ON = "the script gets such flags as its arguments, too"
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _PartValue:
     """A value under a key that says that it is a command line, or an item of it.
 
     ``around`` is the mapping of the key, ``merged`` are those that it is merged with.
@@ -59,12 +59,14 @@ class _Text:
     merged: Sequence[Node] = ()
 
 
-def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[Nested]:
+def parts_of(document: YamlDocument, numbers: Collection[int] | None) -> list[NestedText]:
     """Return the command lines in values: those with some numbers, or those with flags of settings."""
     return parts_in(document.roots, document.text, document.catalogue, numbers)
 
 
-def parts_in(roots: Sequence[Node], text: str, catalogue: Catalogue, numbers: Collection[int] | None) -> list[Nested]:
+def parts_in(
+    roots: Sequence[Node], text: str, catalogue: Catalogue, numbers: Collection[int] | None
+) -> list[NestedText]:
     """Return the command lines in the values of a tree: those with some numbers, or those with flags of settings."""
     names = [one.span.start for one in appearances_in(text, catalogue) if _is_argument(one, text)]
     names += [one.span.start for one in brace_problems(text, catalogue)]
@@ -102,7 +104,7 @@ def _merged(roots: Sequence[Node]) -> dict[int, list[Node]]:
     return {start: [one for one in nodes if one.kind == "map"] for start, nodes in result.items()}
 
 
-def _values(roots: Sequence[Node]) -> Iterator[_Text]:
+def _values(roots: Sequence[Node]) -> Iterator[_PartValue]:
     """Yield the values that are command lines, and the items of lists of commands."""
     stack = list(roots)
     while stack:
@@ -114,7 +116,9 @@ def _values(roots: Sequence[Node]) -> Iterator[_Text]:
         for key, value in node.pairs() if node.kind == "map" else ():
             word = _last_word(key)
             if word in _SCRIPTS | _COMMANDS | _ARGUMENTS:
-                yield from (_Text(key.value, word, one, node, one is not value) for one in _texts(word, value, node))
+                yield from (
+                    _PartValue(key.value, word, one, node, one is not value) for one in _texts(word, value, node)
+                )
 
 
 def _last_word(key: Node) -> str:
@@ -180,21 +184,21 @@ def _without_javascript(mapping: Node) -> list[Node]:
     return [value for key, value in mapping.pairs() if not (is_javascript and key.value == "with")]
 
 
-def _part(number: int, value: _Text, text: str, names: Sequence[int]) -> Nested | None:
+def _part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> NestedText | None:
     if _is_divided(value, text, names):
         return None
     part = (_list_part if value.node.kind == "seq" else _scalar_part)(number, value, text, names)
     return replace(part, blocked_by=_PASSED_ON) if part and _gets_flags(value, names) else part
 
 
-def _gets_flags(value: _Text, names: Sequence[int]) -> bool:
+def _gets_flags(value: _PartValue, names: Sequence[int]) -> bool:
     """Return whether a script of ``bash -c`` gets flags of settings as its arguments."""
     words = _under(value.key, value.around) if value.is_item and value.word not in _SCRIPTS else None
     items = words.items if words is not None and words.kind == "seq" else []
     return any(item.start <= name < item.end for item in items if item.start > value.node.start for name in names)
 
 
-def _scalar_part(number: int, value: _Text, text: str, names: Sequence[int]) -> Nested | None:
+def _scalar_part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> NestedText | None:
     node = value.node
     code = scalar_code(node, text)
     masked = _masked(code, names) if code is not None else None
@@ -204,7 +208,7 @@ def _scalar_part(number: int, value: _Text, text: str, names: Sequence[int]) -> 
     is_arguments = _ARGUMENT.match(code.text) is not None
     if value.word in _ARGUMENTS and not value.is_item and not is_arguments:
         return None
-    return Nested(
+    return NestedText(
         number,
         Span(node.start, node.end),
         code,
@@ -235,7 +239,7 @@ def _masked(code: CodeText, names: Sequence[int]) -> tuple[CodeText, dict[str, s
     return replace(code, text=text), variables
 
 
-def _list_part(number: int, value: _Text, text: str, names: Sequence[int]) -> Nested | None:
+def _list_part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> NestedText | None:
     node = value.node
     read = list_code(node, text, names)
     if read is None:
@@ -253,7 +257,7 @@ def _list_part(number: int, value: _Text, text: str, names: Sequence[int]) -> Ne
     )
 
 
-def _is_divided(value: _Text, text: str, names: Sequence[int]) -> bool:
+def _is_divided(value: _PartValue, text: str, names: Sequence[int]) -> bool:
     """Return whether the settings of one command line may be in two values: neither shows what they do.
 
     Both have flags of settings, or the last flag is one whose values the other part may continue. Two keys with the
@@ -270,7 +274,7 @@ def _first_text(node: Node) -> str:
     return node.items[0].value if node.kind == "seq" else node.value
 
 
-def _halves(value: _Text) -> Iterator[Node]:
+def _halves(value: _PartValue) -> Iterator[Node]:
     """Yield the other values beside one that may be parts of the same command line."""
     if value.word not in _COMMANDS | _ARGUMENTS:
         return

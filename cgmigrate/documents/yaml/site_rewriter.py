@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
 from cgmigrate.documents.sites import CannotEditError, Site
-from cgmigrate.documents.yaml.keys import KeyNodes, is_flag
+from cgmigrate.documents.yaml.keys import MappingNodes, is_flag
 from cgmigrate.documents.yaml.line_edits import LineEdits, anchors_in, comma_behind, in_quotes, indent_of
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
 from cgmigrate.documents.yaml.values import scalar_value
@@ -15,7 +15,7 @@ from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.settings import Settings
 
 
-def plan_changes(own: Settings, after: Settings, place: KeyNodes, catalogue: Catalogue) -> list[Change]:
+def plan_changes(own: Settings, after: Settings, place: MappingNodes, catalogue: Catalogue) -> list[Change]:
     """Return the changes from one to the other; a new setting replaces a removed one that it would be beside."""
     if not own:
         # ``changes`` adds settings beside existing ones.
@@ -33,7 +33,7 @@ def plan_changes(own: Settings, after: Settings, place: KeyNodes, catalogue: Cat
     return [change for change in result if not (isinstance(change, Remove) and change.name not in removed)]
 
 
-def key_spelled(setting: Setting, place: KeyNodes, like: Node) -> tuple[str, str | None]:
+def key_spelled(setting: Setting, place: MappingNodes, like: Node) -> tuple[str, str | None]:
     """Return a key spelled like the one that it replaces or follows, and its quotes."""
     if like.value.startswith("--"):
         return setting.flag, like.style
@@ -44,7 +44,7 @@ def key_spelled(setting: Setting, place: KeyNodes, like: Node) -> tuple[str, str
 class YamlSiteRewriter:
     """Rewrites the settings of one mapping."""
 
-    def __init__(self, writer: LineEdits, site: Site, place: KeyNodes, catalogue: Catalogue) -> None:
+    def __init__(self, writer: LineEdits, site: Site, place: MappingNodes, catalogue: Catalogue) -> None:
         self.writer, self.text, self.lines = writer, writer.text, writer.lines
         self.site, self.place, self.catalogue = site, place, catalogue
         self.mapping = place.mapping

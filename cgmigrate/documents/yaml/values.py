@@ -10,7 +10,7 @@ from yaml.resolver import Resolver
 
 from cgmigrate.documents.yaml.tree import CORE, SEQ, STR, Node, contains, plain_node
 from cgmigrate.megatron.catalogue import Setting
-from cgmigrate.megatron.settings import Interpolation, Undecided
+from cgmigrate.megatron.settings import Undecided
 
 _INTERPOLATION = re.compile(r"\$\{|\$\(|\$[A-Za-z_]|\{\{|\{%|<%|<<[A-Z]")
 _KEY = re.compile(r"\$\{\.*[A-Za-z_][\w-]*(?:\.[\w-]+)*\}")
@@ -86,11 +86,11 @@ def value_of(setting: Setting, node: Node, flag: bool) -> object:
     return _list_value(node) if node.kind == "seq" else _scalar_setting(setting, node, flag)
 
 
-def interpolation_in(node: Node) -> Interpolation | None:
+def interpolation_in(node: Node) -> Undecided | None:
     """Return a scalar as the interpolation of a key, None if it is none."""
     if node.kind != "scalar" or not _KEY.fullmatch(node.value) or _VARIABLE.fullmatch(node.value):
         return None
-    return Interpolation(node.value, "a value that is computed when the file is used")
+    return Undecided(node.value, "a value that is computed when the file is used")
 
 
 def _scalar_setting(setting: Setting, node: Node, flag: bool) -> object:

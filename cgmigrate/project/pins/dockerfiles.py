@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from cgmigrate.megatron.packages import Package, core
 from cgmigrate.project.pins.lines import logical_lines
 from cgmigrate.project.pins.pep508 import read_requirement
-from cgmigrate.project.pins.requirement import IMAGE, Requirement, exact
+from cgmigrate.project.pins.requirement import IMAGE, Requirement, exact, version_of
 
 _VARIABLE = re.compile(r"\$(?:\{(?P<name>\w+)(?::?-(?P<default>[^}]*))?\}|(?P<plain>\w+))")
 _ASSIGNS = re.compile(r"(?:ARG|ENV)[ \t]+(?P<rest>.*)", re.IGNORECASE)
@@ -121,7 +121,7 @@ def _clones(line: str, package: Package) -> bool:
 
 def _read_clone(number: int, line: str, package: Package) -> Requirement:
     """Return the requirement of a line that clones a repository: the release of its branch or tag."""
-    tag = re.search(rf"\b{package.tags}([0-9]+)\.([0-9]+)[0-9.]*", line) if package.tags else None
+    tag = re.search(rf"\b{package.tags}([0-9]+)\.([0-9]+)[\w.]*", line) if package.tags else None
     if tag is None:
         return Requirement(number, line, origin="a git clone")
-    return exact(number, f"git clone {tag[0]}", tag[1], tag[2])
+    return exact(number, f"git clone {tag[0]}", version_of(tag))

@@ -11,11 +11,13 @@ from cgmigrate.megatron.packages import Package, core
 from cgmigrate.megatron.releases import KNOWN, NEWEST, OLDEST, Release
 from cgmigrate.megatron.source_trees import core_in, features
 from cgmigrate.megatron.versions import KNOWN_RANGE
+from cgmigrate.project.checkout import index_of
 from cgmigrate.project.pins.package_info import FILE_NAME, read_package_info
-from cgmigrate.project.pins.requirement import Admitted, Requirement, admitted
+from cgmigrate.project.pins.requirement import Admitted, Requirement, admitted, exact
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _NEWER = f"is newer than the known releases ({KNOWN_RANGE}): assuming that it reads these settings like {NEWEST}"
+_HAS = ", which has the settings of "
 _OLDER = f"is older than the known releases ({KNOWN_RANGE}): assuming that it reads these settings like {OLDEST}"
 
 
@@ -86,7 +88,7 @@ def _read_source_tree(path: Path, report: PinReport) -> Pin | None:
     release = max(oldest, min(pin.newest, newest))
     if release == pin.newest:
         return pin
-    return Pin(path, pin.line, f"{pin.text}, which has the settings of {release}", release, release)
+    return Pin(path, pin.line, f"{pin.text}{_HAS}{release}", release, release)
 
 
 def _read(path: Path, kind: PinFormat, report: PinReport) -> Pin | None:
@@ -95,7 +97,16 @@ def _read(path: Path, kind: PinFormat, report: PinReport) -> Pin | None:
         # A source tree is what is installed, whatever range a requirement beside it admits.
         if requirement.folder and (tree := core_in(path.parent / requirement.folder)) is not None:
             return _read_source_tree(tree / FILE_NAME, report)
-    return _combined(path, requirements, report)
+    return _combined(path, [_at_commit(path.parent, one) for one in requirements], report)
+
+
+def _at_commit(folder: Path, requirement: Requirement) -> Requirement:
+    """Return the requirement of a submodule that is not checked out, by the commit that git's index has for it."""
+    below = index_of(str(folder), requirement.folder) if requirement.folder else []
+    commits = [commit for _, commit in below if commit]
+    release = core().release_of(commits[0]) if len(commits) == 1 else ""
+    text = f"{requirement.folder} at {''.join(commits)[:12]}"
+    return exact(requirement.line, text, release) if release else requirement
 
 
 def requirements_in(path: Path, kind: PinFormat, package: Package, problems: list[PinProblem]) -> list[Requirement]:
@@ -122,7 +133,11 @@ def requirements_in(path: Path, kind: PinFormat, package: Package, problems: lis
 def _combined(path: Path, requirements: list[Requirement], report: PinReport) -> Pin | None:
     """Return what all requirements of a file admit together, or the first one if they disagree."""
     read = [(each, admitted(each.ranges or ())) for each in requirements]
-    usable = [(each, one.releases) for each, one in read if _is_usable(path, each, one, report)]
+    usable = [
+        (each._replace(text=f"{each.text}{_HAS}{max(one.releases)}") if one.early else each, one.releases)
+        for each, one in read
+        if _is_usable(path, each, one, report)
+    ]
     if not usable:
         return None
     first, common = usable[0]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cgmigrate.megatron.packages import core
-from cgmigrate.megatron.source_trees import environments_in
+from cgmigrate.megatron.source_trees import core_in, environments_in, is_core
+from cgmigrate.project.checkout import index_of
 from cgmigrate.project.pins.dockerfiles import read_dockerfile, read_install_script
 from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinProblem, PinReport, read_pin_file
 from cgmigrate.project.pins.lock_files import read_lock_file
@@ -41,6 +42,7 @@ _CONDA = PinFormat(read_conda_environment)
 _DOCKERFILE = PinFormat(read_dockerfile)
 _INSTALLS = PinFormat(read_install_script)
 _SCRIPT = re.compile(r"(?:install|setup|bootstrap|build)[\w.-]*\.(?:sh|bash)", re.IGNORECASE)
+_TESTS = frozenset(("test", "tests", "testdata", "fixtures"))
 _FOLDERS_OF_SCRIPTS = ("docker", "script", "scripts")
 
 
@@ -64,7 +66,24 @@ def read_folder(folder: Path) -> FolderPins:
     report = PinReport()
     pins = (read_pin_file(path, kind, report) for path, kind in pin_files(folder, names))
     pin = next((pin for pin in pins if pin is not None), None) or _installed(folder, names, report)
+    if ".git" in names and (pin is None or pin.oldest < pin.newest):
+        # A range is what a project accepts; the tree that it brings is what it runs.
+        tree = _only_tree(folder, report)
+        pin = tree if tree and (pin is None or tree.newest in pin.admitted) else pin
     return FolderPins(pin, tuple(report.problems), ".git" in names, next(iter(report.opaque), None))
+
+
+def _only_tree(folder: Path, report: PinReport) -> Pin | None:
+    """Return the pin of the only source tree of megatron-core, or submodule with one, in a checkout."""
+    trees: set[str] = set()
+    for path, commit in index_of(str(folder)):
+        if commit:
+            trees.update(map(str, filter(None, [core_in(Path(path))])))
+        elif path.endswith(f"{os.sep}{FILE_NAME}") and is_core(os.path.dirname(path)):
+            trees.add(os.path.dirname(path))
+    # A tree below tests is data of a test.
+    trees = {tree for tree in trees if _TESTS.isdisjoint(os.path.relpath(tree, folder).split(os.sep))}
+    return read_pin_file(Path(*trees, FILE_NAME), PACKAGE_INFO, report) if len(trees) == 1 else None
 
 
 def pin_files(folder: Path, names: set[str]) -> Iterator[tuple[Path, PinFormat]]:

@@ -10,7 +10,7 @@ from typing import Any
 from cgmigrate.megatron.packages import Package
 from cgmigrate.project.pins.lines import lines_at
 from cgmigrate.project.pins.references import names_release
-from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement
+from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement, exact
 from cgmigrate.project.pins.toml_tables import load_toml, table
 
 
@@ -49,8 +49,12 @@ def _read_package(locked: dict[str, Any], line: int, package: Package) -> Iterat
     from packaging.utils import canonicalize_name
 
     name, version = canonicalize_name(str(locked.get("name"))), locked.get("version")
-    origin, folder = _origin_of(table(locked, "source"), package)
-    if isinstance(version, str):
+    source = table(locked, "source")
+    origin, folder = _origin_of(source, package)
+    commit = re.search(r"[0-9a-f]{40}$", str(source.get("resolved_reference") or source.get("git")))
+    if commit is not None and (release := package.release_of(commit[0])):
+        yield exact(line, f"{name} at {commit[0][:12]}", release)
+    elif isinstance(version, str):
         yield Requirement(line, f"{name}=={version}", (SpecifierSet(f"=={version}"),), origin, folder)
     elif origin:
         yield Requirement(line, name, None, origin, folder)

@@ -20,4 +20,4 @@ def read_package_info(text: str, package: Package) -> Iterator[Requirement]:
         raise ValueError("it assigns no number to MAJOR and MINOR")
     version = ".".join(str(int(parts[name][2])) for name in ("MAJOR", "MINOR", "PATCH") if name in parts)
     line = line_at(text, parts["MINOR"].start())
-    yield exact(line, f"{package.name}=={version}", parts["MAJOR"][2], parts["MINOR"][2])
+    yield exact(line, f"{package.name}=={version}", version)

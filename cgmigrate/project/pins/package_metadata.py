@@ -26,4 +26,4 @@ def read_metadata(text: str, package: Package) -> Iterator[Requirement]:
     ):
         raise ValueError(f"it has no version of {package.name}")
     number = f"{version[1]}.{version[2]}{version[3]}"
-    yield exact(line_at(text, version.start()), f"{package.name}=={number}", version[1], version[2])
+    yield exact(line_at(text, version.start()), f"{package.name}=={number}", number)

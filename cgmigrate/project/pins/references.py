@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from cgmigrate.megatron.packages import Package
-from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement, exact
+from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement, exact, version_of
 
 
 def names_release(url: str, package: Package) -> bool:
@@ -24,8 +24,11 @@ def read_url(line: int, text: str, url: str, package: Package, *, is_named: bool
     is_of = is_named or (package.repository and re.search(repository, url, re.IGNORECASE))
     if match is None and is_of:
         match = re.search(package.references, url)
+    commit = re.search(r"[@#]([0-9a-f]{7,40})(?:#|$)", url)
     if match is not None:
-        yield exact(line, text, *(part for part in match.groups() if part is not None))
+        yield exact(line, text, version_of(match))
+    elif commit is not None and (release := package.release_of(commit[1])):
+        yield exact(line, text, release)
     elif is_of and url.startswith("file://"):
         yield Requirement(line, text, origin=LOCAL_PATH)
     elif is_of:

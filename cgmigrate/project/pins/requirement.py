@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from cgmigrate.megatron.releases import ACCEPTED, OLDEST, UPSTREAM, Release
+from cgmigrate.megatron.versions import AFTER_RELEASE, names_of
 
 if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
@@ -37,18 +39,31 @@ class Requirement(NamedTuple):
 
 
 class Admitted(NamedTuple):
-    """The known releases of megatron-core that a requirement admits: only newer or older ones count as the nearest."""
+    """The known releases of megatron-core that a requirement admits: only newer or older ones count as the nearest.
+
+    ``early`` says that it admits pre-releases only, which have the names of ``releases``.
+    """
 
     releases: frozenset[Release]
     newer: bool = False
     older: bool = False
+    early: bool = False
 
 
-def exact(line: int, text: str, major: int | str, minor: int | str) -> Requirement:
-    """Return the requirement of one minor release."""
+def exact(line: int, text: str, version: str) -> Requirement:
+    """Return the requirement of the pre-release or the minor release whose version begins a text."""
     from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
 
-    return Requirement(line, text, (SpecifierSet(f"=={int(major)}.{int(minor)}.*"),))
+    written = re.match(rf"[0-9]+\.[0-9]+{AFTER_RELEASE}(?![a-z0-9])|[0-9]+\.[0-9]+", version, re.IGNORECASE)
+    number = Version(written[0] if written else "0.0")
+    released = number if number.is_prerelease else f"{number.major}.{number.minor}.*"
+    return Requirement(line, text, (SpecifierSet(f"=={released}"),))
+
+
+def version_of(match: re.Match[str]) -> str:
+    """Return the rest of a text from a version on, of which a match has the first two numbers as its last groups."""
+    return match.string[match.start((match.lastindex or 1) - 1) :]
 
 
 def admitted(ranges: Iterable[SpecifierSet]) -> Admitted:
@@ -56,6 +71,9 @@ def admitted(ranges: Iterable[SpecifierSet]) -> Admitted:
     ranges = tuple(ranges)
     if releases := frozenset[Release]().union(*map(_admitted, ranges)):
         return Admitted(releases)
+    # A pre-release is what is installed only where no release is admitted.
+    if releases := frozenset[Release]().union(*map(_admitted_early, ranges)):
+        return Admitted(releases, early=True)
     if any(map(_admits_newer, ranges)):
         return Admitted(frozenset({UPSTREAM}), newer=True)
     older = any(map(_admits_older, ranges))
@@ -64,18 +82,24 @@ def admitted(ranges: Iterable[SpecifierSet]) -> Admitted:
 
 @lru_cache(maxsize=256)
 def _admitted(specifier: SpecifierSet) -> frozenset[Release]:
-    """Return the accepted minor releases of which some patch or pre-release satisfies ``specifier``."""
+    """Return the accepted minor releases of which some patch satisfies ``specifier``."""
     from packaging.version import Version
 
-    # A bound may be a version other than the usual ones: 0.17.12, 0.18.0rc3, 0.17.1+cu12.
-    bounds = versions_in(specifier)
+    # A bound may be a version other than the usual ones: 0.17.12, 0.17.1+cu12.
+    bounds = [version for version in versions_in(specifier) if not version.is_prerelease]
 
     def admits(release: Release) -> bool:
-        usual = [Version(f"{release}.0rc0"), *(Version(f"{release}.{patch}") for patch in range(10))]
+        usual = [Version(f"{release}.{patch}") for patch in range(10)]
         named = [version for version in bounds if (version.major, version.minor) == release]
         return any(specifier.contains(version, prereleases=True) for version in usual + named)
 
     return frozenset(filter(admits, ACCEPTED))
+
+
+def _admitted_early(specifier: SpecifierSet) -> frozenset[Release]:
+    """Return the accepted releases whose names the pre-releases have that a specifier names and admits."""
+    named = [version for version in versions_in(specifier) if specifier.contains(version, prereleases=True)]
+    return frozenset(names_of(version) for version in named if version.is_prerelease).intersection(ACCEPTED)
 
 
 def _admits_newer(specifier: SpecifierSet) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cgmigrate.megatron.packages import Package
 from cgmigrate.project.pins.lines import lines_at
-from cgmigrate.project.pins.requirement import Requirement, exact
+from cgmigrate.project.pins.requirement import Requirement, exact, version_of
 
 
 def read_gitmodules(text: str, package: Package) -> Iterator[Requirement]:
@@ -26,5 +26,4 @@ def _submodule(line: int, path: str, branch: re.Match[str] | None, package: Pack
     release = re.search(package.references, f"@{branch[1]}") if branch else None
     if branch is None or release is None:
         return Requirement(line, path, origin="a git submodule that is not checked out", folder=path)
-    numbers = (part for part in release.groups() if part is not None)
-    return exact(line, f"{path} ({branch[0].strip()})", *numbers)._replace(folder=path)
+    return exact(line, f"{path} ({branch[0].strip()})", version_of(release))._replace(folder=path)

@@ -10,7 +10,7 @@ from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, SPLIT_IN
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
 from cgmigrate.megatron.types import Capture
 from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED
-from cgmigrate.verify.config_level import ConfigVerdict, Reply
+from cgmigrate.verify.config_level import ConfigVerdict, RequestOutcome
 from cgmigrate.verify.metrics import label
 from cgmigrate.verify.page.answer import Judged
 from cgmigrate.verify.page.arm_views import NOTHING, listed, written
@@ -54,7 +54,7 @@ def judged_reading(verdict: ConfigVerdict, anchor: str) -> Judged:
 def reading_section(verdict: ConfigVerdict, judged: Judged) -> ReadingSection:
     """Everything that is known of the verdict."""
     readings = dict(zip((LEGACY_SOURCE, LEGACY_TARGET, MIGRATED), verdict.readings, strict=False))
-    contents: dict[str, Callable[[Reply], ReadingCell]] = {
+    contents: dict[str, Callable[[RequestOutcome], ReadingCell]] = {
         "settings": lambda reading: _settings(reading.request.settings),
         "captures": _captures,
         "effective": _effective,
@@ -75,13 +75,17 @@ def reading_section(verdict: ConfigVerdict, judged: Judged) -> ReadingSection:
     )
 
 
-def _cells(readings: Mapping[str, Reply], content: Callable[[Reply], ReadingCell]) -> tuple[ReadingCell, ...]:
+def _cells(
+    readings: Mapping[str, RequestOutcome], content: Callable[[RequestOutcome], ReadingCell]
+) -> tuple[ReadingCell, ...]:
     """A row: a cell that repeats one of legacy's says so."""
     cells = {role: content(reading) for role, reading in readings.items()}
     return tuple(_once(role, cell, cells, readings) for role, cell in cells.items())
 
 
-def _once(role: str, cell: ReadingCell, cells: Mapping[str, ReadingCell], readings: Mapping[str, Reply]) -> ReadingCell:
+def _once(
+    role: str, cell: ReadingCell, cells: Mapping[str, ReadingCell], readings: Mapping[str, RequestOutcome]
+) -> ReadingCell:
     before: Sequence[str] = {MIGRATED: (LEGACY_SOURCE, LEGACY_TARGET), LEGACY_TARGET: (LEGACY_SOURCE,)}.get(role, ())
     same = [other for other in before if cells[other] == cell]
     if not same or cell == ReadingCell():
@@ -95,14 +99,14 @@ def _settings(settings: Mapping[str, Any]) -> ReadingCell:
     return ReadingCell(settings=shown) if shown else ReadingCell("none")
 
 
-def _captures(reading: Reply) -> ReadingCell:
+def _captures(reading: RequestOutcome) -> ReadingCell:
     capture = reading.capture
     if isinstance(capture, Capture):
         return ReadingCell("nothing" if capture == Capture() else str(capture))
     return ReadingCell(f"{reading.outcome}: {reading.reason}")
 
 
-def _effective(reading: Reply) -> ReadingCell:
+def _effective(reading: RequestOutcome) -> ReadingCell:
     """The settings that the release keeps, under its own names."""
     kept, release = reading.effective, reading.request.release
     if kept is None:

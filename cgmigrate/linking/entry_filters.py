@@ -1,0 +1,243 @@
+"""Code that looks at all entries of a mapping, or all attributes of an object, by their values or by parts of a name.
+
+It has no name of a setting in it, and sees that a fix writes another one: `[k for k, v in vars(cfg).items() if v]`.
+Code that copies entries without looking at them sees nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from cgmigrate.documents.python.source import dotted
+
+WORDS = (
+    ".items()",
+    ".values()",
+    "vars(",
+    "dir(",
+    "__dict__",
+    "asdict(",
+    "astuple(",
+    "fields(",
+    "filter(",
+    "attr(",
+    "[",
+)
+"""One of them is in code that does so."""
+_VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
+_ENTRIES = ("items", "values", "keys")
+_AROUND = ("sorted", "list", "iter", "reversed", "enumerate", "tuple")
+_OTHERS = ("environ", "modules", "kwargs", "state_dict", "named_parameters", "groupby")
+"""Mappings that are never settings."""
+_PARSES = ("parse_args", "parse_known_args")
+_TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
+_KINDS = ("isinstance", "type", "bool", "callable")
+_SPELLS = frozenset(("lower", "upper", "replace", "format", "join", "removeprefix", "removesuffix", "strip"))
+"""Methods with which code makes a name."""
+_CALLBACKS = ("filter", "sorted", "map", "any", "all")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFilter:
+    """Code that looks at entries: its line, and what it goes through."""
+
+    line: int
+    text: str
+    of_object: bool
+    """Whether it goes through the attributes of an object."""
+    by_truth: bool
+    """Whether it distinguishes true values from false ones."""
+    parts: frozenset[str] = frozenset()
+    """The parts of names for which it looks; empty if it looks at all entries."""
+
+    def distinguishes(self, names: Collection[str]) -> bool:
+        """Return whether it distinguishes some of the settings from others, or looks at all of them."""
+        return not self.parts or any(len({part in name for name in names}) > 1 for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """What goes through entries: ``tests`` are conditions as a whole, ``body`` all code that has the entry."""
+
+    target: ast.expr
+    iterated: ast.expr
+    body: Sequence[ast.AST]
+    tests: Sequence[ast.AST] = ()
+
+    def nodes(self) -> Iterator[ast.AST]:
+        return (node for part in (*self.tests, *self.body) for node in ast.walk(part))
+
+
+def filters_in(text: str) -> Iterator[EntryFilter]:
+    """Yield the code of a file that looks at entries."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    iterated = set(_iterated_in(tree))
+    for node in ast.walk(tree):
+        for loop in _loops_of(node):
+            parts = frozenset(_parts_distinguished(loop)) if _is_view(loop.iterated, own) else frozenset()
+            if parts or _looks(loop, own):
+                bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+                is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
+                yield _filter(loop.iterated, is_truth, frozenset() if _looks(loop, own) else parts)
+        if node not in iterated and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
+            view = cast(ast.expr, node)
+            yield EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
+        if (made := _name_made_in(node)) is not None:
+            yield EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
+        if (
+            isinstance(node, ast.Call)
+            and dotted(node.func) in _CALLBACKS
+            and node.args
+            and _is_view(node.args[-1], own)
+        ):
+            arguments = (*node.args, *(one.value for one in node.keywords))
+            if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments):
+                yield _filter(node.args[-1], True)
+
+
+def _iterated_in(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield what loops go through, which is judged by what they do, and views that are only written to."""
+    for node in ast.walk(tree):
+        for loop in _loops_of(node):
+            yield from ast.walk(loop.iterated)
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update", value=view))):
+                yield view
+
+
+def _filter(iterated: ast.expr, by_truth: bool, parts: frozenset[str] = frozenset()) -> EntryFilter:
+    text = ast.unparse(iterated)
+    of_object = any(f"{one}(" in text for one in _VIEWS) or "__dict__" in text
+    return EntryFilter(iterated.lineno, text[:60], of_object, by_truth, parts)
+
+
+def _loops_of(node: ast.AST) -> Iterator[_Loop]:
+    match node:
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            body = list(ast.iter_child_nodes(node))
+            yield from (_Loop(one.target, one.iter, body, one.ifs) for one in node.generators)
+        case ast.For(target=target, iter=iterated, body=statements):
+            tests = [one.test for part in statements for one in ast.walk(part) if isinstance(one, (ast.If, ast.While))]
+            yield _Loop(target, iterated, statements, tests)
+
+
+def _looks(loop: _Loop, own: Collection[str]) -> bool:
+    """Return whether a loop looks at the values of all entries, or at parts of their keys."""
+    bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    if not bound:
+        return False
+    is_view, is_values = _is_view(loop.iterated, own), _is_entries(loop.iterated, "values")
+    key, value = bound[0], bound[-1] if len(bound) > 1 or is_values else ""
+    for node in loop.nodes():
+        is_test = node in loop.tests or isinstance(node, _TESTS) or (_is_call_of(node, _KINDS))
+        if is_test and (_reads_by(node, key) or (is_view and value and _has(node, value))):
+            return True
+        if is_view and _spells_flags(node, key, loop):
+            return True
+    return False
+
+
+def _is_truth(test: ast.AST, names: Collection[str]) -> bool:
+    """Return whether a condition is about one of some variables being true or false, or a boolean."""
+    match test:
+        case ast.BoolOp(values=parts):
+            return any(isinstance(one, ast.Name) and one.id in names for one in parts)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
+            return name in names
+        case ast.Compare(comparators=[ast.Constant(value=bool())]):
+            return any(_has(test, name) for name in names)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+            return _has(kinds, "bool") or _has(kinds, "int")
+        case ast.Compare(left=ast.Call(func=ast.Name(id="type"))):
+            return any(_has(test, name) for name in names)
+    return False
+
+
+def _is_view(node: ast.AST, own: Collection[str]) -> bool:
+    """Return whether an expression is all entries of something that may be settings."""
+    match node:
+        case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _AROUND:
+            return _is_view(inner, own)
+        case ast.Call(func=ast.Attribute(attr=name, value=of), args=[]) if name in _ENTRIES:
+            return not isinstance(of, (ast.Dict, ast.DictComp)) and (_is_view(of, own) or not _is_other(of, own))
+        case ast.Call(func=func, args=[of, *_]) if dotted(func).rpartition(".")[2] in _VIEWS:
+            return not _is_other(of, own)
+        case ast.Attribute(attr="__dict__", value=of):
+            return not _is_other(of, own)
+    return False
+
+
+def _is_other(node: ast.expr, own: Collection[str]) -> bool:
+    """Return whether an expression is surely no settings of a model."""
+    if dotted(node).rpartition(".")[2] in _OTHERS:
+        return True
+    if not isinstance(node, ast.Call):
+        return False
+    callee = dotted(node.func)
+    last = callee.rpartition(".")[2]
+    if last in _PARSES or callee in own:
+        return True
+    return last in _VIEWS and bool(node.args) and _is_other(node.args[0], own)
+
+
+def _is_entries(node: ast.AST, *names: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
+
+
+def _name_made_in(node: ast.AST) -> ast.expr | None:
+    """Return the name of a key or an attribute that code makes: ``model[f"{group}_{key}"]``."""
+    match node:
+        case ast.Subscript(slice=name) | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, name, *_]):
+            return name if any(map(_is_made, ast.walk(name))) else None
+    return None
+
+
+def _is_made(node: ast.AST) -> bool:
+    match node:
+        case ast.JoinedStr(values=[_, _, *_] as parts):
+            return any(isinstance(one, ast.Constant) and "_" in str(one.value) for one in parts)
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _SPELLS
+    return False
+
+
+def _is_call_of(node: ast.AST, names: Collection[str]) -> bool:
+    return isinstance(node, ast.Call) and dotted(node.func) in names
+
+
+def _has(node: ast.AST, name: str) -> bool:
+    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+
+
+def _reads_by(node: ast.AST, key: str) -> bool:
+    """Return whether a test reads a value by the key of a loop: ``getattr(cfg, f.name)``, ``model[k]``."""
+    for one in ast.walk(node):
+        match one:
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]) if _has(name, key):
+                return True
+            case ast.Subscript(slice=ast.Name(id=name)) if name == key:
+                return True
+    return False
+
+
+def _parts_distinguished(loop: _Loop) -> Iterator[str]:
+    """Yield the parts by which code distinguishes names: `"graph" in key`."""
+    for node in loop.nodes():
+        match node:
+            case ast.Compare(left=ast.Constant(value=str(part)), ops=[ast.In() | ast.NotIn()]):
+                yield part
+
+
+def _spells_flags(node: ast.AST, key: str, loop: _Loop) -> bool:
+    """Return whether code makes flags of keys: `"--" + key.replace("_", "-")`."""
+    if not _is_call_of(node, (f"{key}.replace",)):
+        return False
+    texts = (one.value for one in loop.nodes() if isinstance(one, ast.Constant))
+    return any(isinstance(one, str) and one.startswith("--") for one in texts)

@@ -1,0 +1,124 @@
+"""The appearances of names in any text: whole or in part, in any case, with any separator between their words.
+
+`grep -i cuda.graph.scope`, `ENABLE_CUDA_GRAPH`, `enableCudaGraph` and `startswith("external_")` are about a setting as
+well as `cuda_graph_scope` is. A longer identifier is another name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from cgmigrate.megatron.catalogue import Catalogue
+
+_BETWEEN = r"(?:\\[a-zA-Z]|[^A-Za-z0-9\n]){0,6}?"
+"""What can separate the words of a name in a text or in a regular expression."""
+_ENDS_INSIDE = re.compile(r"(?:(?<!\\)[A-Za-z0-9]|_|[A-Za-z0-9]-)\Z")
+_PREFIX = re.compile(r"(?:\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_|\w__)\Z")
+"""What environment variables have before a key: ``TRAIN_ENABLE_CUDA_GRAPH``, ``model__enable_cuda_graph``."""
+_LONGEST_PREFIX = 40
+_BEGINS_INSIDE = re.compile(r"\w|-[A-Za-z]")
+_GAPS = re.compile(r"(?<=[A-Za-z0-9])[^A-Za-z0-9]+(?=[A-Za-z0-9])")
+_ESCAPES = re.compile(r"\\[a-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class NameAppearance:
+    """A name, or a part of it, at a place of a text."""
+
+    start: int
+    end: int
+    text: str
+    names: frozenset[str]
+    """The settings that it may be about."""
+    is_whole: bool
+    """Whether it is a name as the catalogue spells it, or its flag."""
+
+
+@lru_cache(maxsize=8)
+def words_of(catalogue: Catalogue) -> tuple[str, ...]:
+    """Return words of which each part of a name has one, to find files quickly."""
+    words = {word for name in catalogue.deprecated for word in name.split("_")[1::2]}
+    others = (name for name in _names(catalogue) if words.isdisjoint(name.split("_")))
+    return tuple(sorted({*words, *others, *_single_words(catalogue)}))
+
+
+def appearances_in(text: str, catalogue: Catalogue) -> Iterator[NameAppearance]:
+    """Yield the appearances in a text, in its order."""
+    for pattern, by_words in _patterns(catalogue):
+        for match in pattern.finditer(text):
+            names = by_words.get(re.sub(r"[^a-z0-9]", "", _ESCAPES.sub("", match.group().lower())))
+            if names and _is_name(text, match):
+                written = match.group()
+                plain = written.lower().replace("-", "_")
+                yield NameAppearance(match.start(), match.end(), written, names, plain in names)
+
+
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    """Return whether a match is no part of a longer identifier or flag, and no words of a sentence."""
+    start, end = match.span()
+    if _BEGINS_INSIDE.match(text, end):
+        return False
+    if _ENDS_INSIDE.search(text, max(0, start - 2), start):
+        prefix = _PREFIX.search(text, max(0, start - _LONGEST_PREFIX), start)
+        return prefix is not None and (match.group().isupper() or prefix.group().endswith("__"))
+    gaps = _GAPS.findall(match.group())
+    if any(gap.isspace() or gap in (", ", "; ") for gap in gaps):
+        return False
+    return bool(gaps) or "_" in match.group() or _is_camel(match.group())
+
+
+def _is_camel(written: str) -> bool:
+    return any(one.isupper() for one in written[1:]) and not written.isupper() and not written.endswith("Scope")
+
+
+def _names(catalogue: Catalogue) -> Collection[str]:
+    return {*catalogue.deprecated, *catalogue.captures}
+
+
+@lru_cache(maxsize=8)
+def _patterns(catalogue: Catalogue) -> list[tuple[re.Pattern[str], dict[str, frozenset[str]]]]:
+    """Return the patterns of names and parts, each with what its words are."""
+    parts: dict[tuple[str, ...], set[str]] = {}
+    for name in _names(catalogue):
+        words = tuple(name.split("_"))
+        parts.setdefault(words, set()).add(name)
+        if name not in catalogue.deprecated:
+            continue
+        for start in range(len(words)):
+            for end in range(start + 2, len(words) + 1):
+                if not _is_common("_".join(words[start:end]), name, catalogue):
+                    parts.setdefault(words[start:end], set()).add(name)
+    by_words = {"".join(words): frozenset(names) for words, names in parts.items()}
+    result = []
+    for first in sorted({words[0] for words in parts}):
+        # One pattern for each first word: a search for a literal is fast.
+        every = sorted((words for words in parts if words[0] == first), key=len, reverse=True)
+        rest = "|".join(_BETWEEN.join(words[1:]) for words in every)
+        result.append((re.compile(rf"{first}{_BETWEEN}(?:{rest})", re.IGNORECASE), by_words))
+    if singles := _single_words(catalogue):
+        begins = "|".join(sorted(word for word in singles if word.endswith("_")))
+        ends = "|".join(sorted(word for word in singles if word.startswith("_")))
+        by_single = {word.strip("_"): names for word, names in singles.items()}
+        result.append(
+            (re.compile(rf"(?:{begins})(?![A-Za-z0-9])|(?<![A-Za-z0-9])(?:{ends})(?![A-Za-z0-9_])"), by_single)
+        )
+    return result
+
+
+def _is_common(part: str, name: str, catalogue: Catalogue) -> bool:
+    """Return whether a part is in all names that replace a name as well: it does not distinguish them."""
+    newer = catalogue[name].replaced_by
+    return bool(newer) and all(part in one for one in newer)
+
+
+def _single_words(catalogue: Catalogue) -> dict[str, frozenset[str]]:
+    """Return the first and last words of names with an underscore beside them: `external_`, `_scope`."""
+    result: dict[str, set[str]] = {}
+    for name in catalogue.deprecated:
+        words = name.split("_")
+        for part in (f"{words[0]}_", f"_{words[-1]}"):
+            result.setdefault(part, set()).add(name)
+    return {part: frozenset(names) for part, names in result.items()}

@@ -1,0 +1,251 @@
+"""Places outside of a fix that may meet what it changes: each appearance of a name that nothing accounts for.
+
+A fix is safe only if every appearance of the names that it changes is accounted for, in any text of the project:
+whatever its kind, encoding, case or notation. Accounted for are comments, prose, megatron-core's own files, keywords
+of calls that make an object of their own, keys of other mappings with the same value, flags on other command lines,
+and lines of code that a proof followed. Beside names there is code that looks at all entries of an object, at the text
+of a file, or at the words of a command line.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+
+from cgmigrate.linking.class_changes import class_changes_in
+from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
+from cgmigrate.linking.name_appearances import words_of
+from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, places_in
+from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
+from cgmigrate.linking.python_places import python_places_in
+from cgmigrate.linking.text_tools import (
+    TextChange,
+    name_parts_in,
+    name_tests_in,
+    names_from_outside,
+    reaches,
+    readers_of_exports,
+    tools_about,
+    uses_of_output,
+)
+from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.paths import is_test
+from cgmigrate.project.unread_files import is_report
+
+_PAST = (".log", ".orig", ".sarif")
+_LOADERS = ("yaml", "omegaconf", "hydra", "yq")
+_LOADS = re.compile(r"\b(?:yaml|omegaconf|hydra|ruamel)\b|\byq\b", re.IGNORECASE)
+"""What code and scripts that load YAML have."""
+_FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
+_ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
+"""What code has that goes through the functions of modules."""
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True)
+class FixOutline:
+    """What a fix changes in a file: ``before`` are the settings as they are, ``names`` those that change."""
+
+    path: str
+    before: Mapping[str, object]
+    names: frozenset[str]
+    accounted: Collection[tuple[str, int]]
+    """The lines of files, by their real paths, that it accounts for: those that change with it, or that a proof
+    followed."""
+    old: str
+    """The text of the lines that change."""
+    new: str
+    is_proved: bool = False
+    """Whether a proof followed the object through the code of the project."""
+    makers: frozenset[str] = frozenset()
+    """The functions and modules through which other code gets a proved object."""
+    classes: frozenset[str] = frozenset()
+    """The classes of Megatron that the file uses; empty where it is about the keys of a mapping."""
+
+    @property
+    def text_change(self) -> TextChange:
+        """What it changes in the text of the file."""
+        return TextChange(os.path.realpath(self.path), self.old, self.new, self.names)
+
+
+@dataclass
+class OpenPlaces:
+    """The open places of a project; its files are read once, when the first one is needed."""
+
+    top: str
+    catalogue: Catalogue
+    texts: ProjectTexts = field(init=False)
+    _known: dict[str, list[OpenPlace]] = field(default_factory=dict)
+    """File → its places."""
+    _loops: list[tuple[str, EntryFilter]] | None = None
+    """The code that looks at all entries, with its files."""
+    _filters: dict[frozenset[str], list[tuple[OpenPlace, bool]]] = field(default_factory=dict)
+    """Names → the code that distinguishes some of them from others."""
+    _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
+    """Classes → the code that replaces one of them."""
+
+    _outside: dict[tuple[str, str], bool] = field(default_factory=dict)
+    """Two files of different projects → whether the first is a program that has the name of the other."""
+    _loaders: list[str] | None = None
+    """The code and scripts that load YAML."""
+
+    def __post_init__(self) -> None:
+        self.texts = ProjectTexts(self.top)
+
+    def meeting(self, fix: FixOutline) -> OpenPlace | None:
+        """Return the first place that can meet an object or a mapping; None if everything is accounted for."""
+        own = os.path.realpath(fix.path)
+        for place in self._places_of(fix):
+            if (
+                self._is_near(place.path, own)
+                and _meets_settings(place, fix)
+                and (place.kind is not PlaceKind.OWN or self._gets(place.path, fix))
+                and (not _is_only_merged(place) or self._merges(own))
+            ):
+                return place
+        others = (one for one in self._looking_at(fix, own) if (one.path, one.line) not in fix.accounted)
+        return next((one for one in others if self._is_near(one.path, own)), None)
+
+    def meeting_command(self, fix: FixOutline, *, is_open: bool) -> OpenPlace | None:
+        """Return the first place that can meet the words of a command line.
+
+        ``is_open`` says that the line may get more words than it shows: then whatever has the name can be one of them.
+        """
+        own = os.path.realpath(fix.path)
+        for place in self._places_of(fix):
+            if self._is_near(place.path, own) and _meets_words(place, is_open=is_open) and self._reaches(place, fix):
+                return place
+        every = self._looking_at_words(fix, is_open=is_open)
+        return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
+
+    def _is_near(self, path: str, own: str) -> bool:
+        """Return whether a file is of the project of another one, or a program outside of it that has its name."""
+        if is_of_project(path, own, self.top):
+            return True
+        if (path, own) not in self._outside:
+            may_run = OpenPlace(path, 1, "").may_run and not is_test(path)
+            self._outside[path, own] = may_run and names_from_outside(self.texts.text(path), own, self.top)
+        return self._outside[path, own]
+
+    def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
+        """Yield the places with a name that a fix changes, but those that it accounts for itself."""
+        for path in self.texts.holding(words_of(self.catalogue)):
+            for place in self._in_file(path):
+                if not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted:
+                    yield place
+
+    def _in_file(self, path: str) -> list[OpenPlace]:
+        if path not in self._known:
+            text = self.texts.text(path)
+            skipped = is_part_of_megatron(path) or path.lower().endswith(_PAST) or is_report(text.encode())
+            find = python_places_in if path.endswith(CODE) else places_in
+            self._known[path] = [] if skipped else list(find(path, text, self.catalogue))
+        return self._known[path]
+
+    def _reaches(self, place: OpenPlace, fix: FixOutline) -> bool:
+        """Return whether a place is in a program that names the script, or in a list of flags or of output."""
+        if place.kind is PlaceKind.FLAG:
+            return not place.names.isdisjoint(self.catalogue.deprecated)
+        return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
+
+    def _gets(self, path: str, fix: FixOutline) -> bool:
+        """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""
+        text = self.texts.text(path)
+        if not fix.is_proved:
+            return reaches(text, os.path.realpath(fix.path))
+        return _ANY_OBJECT.search(text) is not None or not fix.makers.isdisjoint(_WORD.findall(text))
+
+    def _merges(self, own: str) -> bool:
+        """Return whether the project of a file has code or scripts that load YAML, and so may merge its mappings."""
+        if self._loaders is None:
+            self._loaders = [
+                path
+                for path in self.texts.holding(_LOADERS)
+                if not is_part_of_megatron(path)
+                and OpenPlace(path, 1, "").may_run
+                and _LOADS.search(self.texts.text(path))
+            ]
+        return any(is_of_project(path, own, self.top) for path in self._loaders)
+
+    def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
+        """Yield code that looks at all of a mapping, object or file, and has no name in it."""
+        if fix.classes:
+            changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
+            yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
+        yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
+        if not fix.is_proved:
+            near = partial(self._is_near, own=own)
+            places = chain(name_parts_in(self.texts, fix.names, own), tools_about(fix.text_change, self.texts, near))
+            yield from (OpenPlace(*one) for one in places)
+
+    def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
+        own = os.path.realpath(fix.path)
+        if is_open:
+            yield from name_parts_in(self.texts, fix.names, own)
+        yield from readers_of_exports(own, fix.old, self.texts)
+        # What runs a script can look at what it prints; a mapping is not run.
+        if not own.endswith(YAML):
+            yield from uses_of_output(own, self.texts)
+        yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
+
+    def _class_changes_of(self, classes: frozenset[str], *, is_own: bool) -> list[OpenPlace]:
+        if (classes, is_own) not in self._changes:
+            places = class_changes_in(self.texts, classes, is_own=is_own)
+            self._changes[classes, is_own] = [OpenPlace(*one) for one in places]
+        return self._changes[classes, is_own]
+
+    def _filters_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:
+        """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
+        if names not in self._filters:
+            tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
+            loops = [
+                (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
+                for path, one in self._every_loop()
+                if one.distinguishes(names)
+            ]
+            self._filters[names] = [*tests, *loops]
+        return self._filters[names]
+
+    def _every_loop(self) -> list[tuple[str, EntryFilter]]:
+        if self._loops is None:
+            self._loops = [
+                (path, one)
+                for path in self.texts.holding(WORDS)
+                if path.endswith(CODE) and not is_part_of_megatron(path)
+                for one in filters_in(self.texts.text(path))
+            ]
+        return self._loops
+
+
+def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
+    """Return whether a place may set or read what a fix changes in an object or a mapping."""
+    if place.kind is PlaceKind.KEYWORD or (place.kind is PlaceKind.FLAG and not place.path.endswith(CODE)):
+        return False
+    if fix.is_proved:
+        # No attribute has a hyphen.
+        return place.kind in _FOR_OBJECTS and not (place.kind is PlaceKind.CODE and "-" in place.text)
+    name = place.text.lower()
+    return not (place.kind is PlaceKind.KEY and name in fix.before and _same(place.value, fix.before[name]))
+
+
+def _is_only_merged(place: OpenPlace) -> bool:
+    """Return whether a place sets a key in YAML: a schema has a mapping there, and JSON is read by any code."""
+    return place.kind is PlaceKind.KEY and place.path.endswith(YAML) and not isinstance(place.value, Mapping)
+
+
+def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:
+    """Return whether a place may be about words of a command line: it has a flag, and is no command line itself."""
+    if place.kind is PlaceKind.FLAG:
+        return not place.is_word_of_command
+    if place.kind in (PlaceKind.KEYWORD, PlaceKind.OVERRIDE):
+        return False
+    return "-" in place.text or (is_open and place.kind is not PlaceKind.TEXT)
+
+
+def _same(first: object, second: object) -> bool:
+    return type(first) is type(second) and first == second

@@ -1,0 +1,336 @@
+"""Programs that look at a file as text: they find, count, cut or compare what a fix changes.
+
+A program is about a fix if it can reach the file, by its name or a pattern of names, and works by position, or has a
+pattern that matches the old lines and not the new ones, or the other way round. The patterns are tried, not read. A
+program that gets any file is about it if its pattern has a word that goes.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import warnings
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property, lru_cache
+
+from cgmigrate.linking.project_texts import ProjectTexts
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.paths import is_test
+
+TextPlace = tuple[str, int, str]
+"""A file, the number of a line, and the code there."""
+
+_CODE = (".py", ".ipynb")
+_SHELL = (".sh", ".bash")
+_PAGES = (".md", ".rst", ".log")
+"""Pages: their commands are read, not what they say."""
+_PATCHES = (".patch", ".diff")
+_TOOL_WORDS = ("sed", "awk", "perl", "grep", "rg ", "yq", "jq", "head", "tail", "wc ", "cmp", "diff", "cut ", "tr ")
+_OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "${0")
+_READ_WORDS = ("read_text", "read_bytes", "readline", "open(", "splitlines", "getsource", "hashlib", "fileinput")
+_TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
+_BY_POSITION = re.compile(
+    r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
+    r"|\bsed\s+(?:-\w+\s+)*[\"']?(?:\d+|\$)[,\d$]*[a-z]|\bNR\s*[=<>]|\bgetline\b|\bgit apply\b"
+    r"|\bhash-object\b|\$\(shell cat|\$\(<|\bpatsubst\b|\$\(filter\b"
+    r"|\b[yj]q\b.*(?:true|false|_entries|keys|length|select)"
+)
+_COMMANDS = re.compile(r"\|\|?|&&|;|\$\(|`")
+_PASSES_ON = re.compile(
+    r"\s*(?:(?:if|then|do|else|exec|time|nohup|sudo|env|!|\(|\{)\s+)*(?:\w+=\S*\s+)*"
+    r"(?:[\w./$\{}-]*python[\d.]*|\w*run|srun|sbatch|accelerate|deepspeed|(?:ba|z)?sh|source|\.|cp|mv|ln|rsync|scp|mkdir|rm"
+    r"|echo|printf|ls|export|local|declare|readonly|cd|touch|git|docker|for|:|\w+\+?=|-|[\"'\w./${}-]*\s*\\?$|[\"'$#\w./{}-]+\.sh\b)"
+)
+"""Commands that give a file to a program, copy it, or only have its name."""
+_COPIES = re.compile(r"\b(?:cp|mv|ln|rsync|scp)\s")
+_READS_TEXT = re.compile(
+    r"read_text|read_bytes|readline|\.read\(\)|splitlines|getsource|hashlib|\bopen\(|fileinput|\bast\.parse\("
+)
+_BY_POSITION_IN_CODE = re.compile(
+    r"\bhashlib\b|\.splitlines\(\)\[|\.readlines\(\)\[|\.readline\(|\bast\.parse\(|\blen\(open\(|\bdifflib\b|getsource"
+    r"|\bfor [\w, ]+ in (?:enumerate\()?(?:open\(|f\b|file\b|fh\b|fp\b)|\bfileinput\b|\bpopen\(|\bzlib\b|\bfilecmp\b"
+)
+_LOADS = re.compile(r"\bloads?\w*\((?:[^()\n]|\([^()\n]*\))*\)")
+"""A loader that gets the text."""
+_ANY_CODE = re.compile(r"\bast\.parse\(\s*open\(|getsource")
+"""What looks at the text of code whose file it does not name."""
+_IS_COMMAND = re.compile(
+    r"\s*(?:[$>]\s+)?(?:sed|awk|perl|[ef]?grep|cat|head|tail|wc|patch|git apply|yq|jq)\s+[-'\"./\w]"
+)
+"""A line of a page that is a command."""
+_STARTS = re.compile(r"\bpopen\(|\bsubprocess\b|\bos\.system\(")
+_ANY_FILE = re.compile(r"\bargv\b|\bargparse\b|\bclick\b")
+_OWN_TEXT = re.compile(r"[\"']?\$\{?0\b")
+_VARIABLE = re.compile(r"\$[{\w@*]")
+_DIGEST = re.compile(r"\b[0-9a-f]{32,128}\b")
+_QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)'")
+_SUBSTITUTION = re.compile(r"^\s*(?:\d*,?\d*)?[sy]?([/|#,!])((?:\\.|(?!\1).)+)\1")
+_INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
+_IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
+_GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*")
+_ALL_OF = (
+    r"\b{folder}/(?:\*\*?/)?\*(?!\.)|\s-\w*[rR]\w*\s[^|;\n]*\b{folder}\b"
+    r"|(?:listdir|scandir|walk|Path|glob)\([^()\n]*[\"'](?:\./)?{folder}/?[\"']"
+)
+"""Goes through all files of a folder."""
+_WORD = re.compile(r"[a-z]{5,}")
+_NAME_TEST = re.compile(r"\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
+_IN_TEXT_OF_OBJECT = re.compile(r"([\"'])(\w{3,}).*?\1 (?:not )?in (?:repr|str)\(")
+_SEARCHES = frozenset(
+    (
+        *("startswith", "endswith", "replace", "count", "find", "index", "rfind", "split", "partition", "rpartition"),
+        *("search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "compile", "removeprefix"),
+    )
+)
+"""Methods that look for a text in another one."""
+_SHORTEST, _LONGEST = 3, 200
+"""Characters of a pattern that is tried."""
+_LOOKS_AT_OUTPUT = (
+    r"(?:\$\(|`)[^)`\n]*(?:\bsh|\bsource|\s\.|\./)\s?[^)`\n]*\b{name}"
+    r"|\b(?:ba)?sh -\w*x\w* [^\n]*\b{name}|\bPATH=[^\n]*\b{name}"
+    r"|\b{name}\b[^|\n]*\|\s*(?!tee\b|\|)\S|^\s*(?:function\s+)?(?:python3?|torchrun|srun)\s*\(\)"
+    r"|\bsh\s[^\n|;]*\b{name}\b[^\n]*2>\s*(?!&|/dev/null)"
+)
+"""Runs a script, and looks at its output, or gives it other programs to start."""
+_LOOKS_AT_VARIABLE = r"(?:\bcase|\[\[?|\btest|<<<)\s[^\n]*\$\{{?{name}\b|\$\{{#?{name}[#%/:\[]"
+_OUTPUT_IN_CODE = re.compile(r"check_output|capture_output|PIPE")
+
+
+@dataclass(frozen=True)
+class TextChange:
+    """What a fix changes in the text of a file: ``old`` and ``new`` are its lines, ``names`` those of the settings."""
+
+    path: str
+    old: str
+    new: str
+    names: Collection[str]
+
+    @cached_property
+    def name(self) -> str:
+        """The name of the file."""
+        return os.path.basename(self.path)
+
+    @cached_property
+    def _gone(self) -> frozenset[str]:
+        """The words of names that are not in the new lines."""
+        return frozenset(_WORD.findall(" ".join(self.names))) - frozenset(_WORD.findall(self.new))
+
+    def has_gone(self, text: str) -> bool:
+        """Return whether a text has a word that goes."""
+        return not self._gone.isdisjoint(_WORD.findall(text))
+
+    def is_seen_by(self, pattern: str) -> bool:
+        """Return whether a text, or a regular expression, is in the old lines only, or in the new ones only."""
+        if len(pattern.strip()) < _SHORTEST:
+            return False
+        if (pattern in self.old) != (pattern in self.new):
+            return True
+        if len(pattern) > _LONGEST or not _IS_PATTERN.search(pattern):
+            return False
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compiled = re.compile(pattern, re.MULTILINE)
+        except (re.error, RecursionError, OverflowError):
+            return False
+        return (compiled.search(self.old) is None) != (compiled.search(self.new) is None)
+
+
+def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str], bool]) -> Iterator[TextPlace]:
+    """Yield the places that look at the text of a file that a fix changes, in the files that can be about it."""
+    for path in texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS, change.name)):
+        is_own = path == change.path and not path.endswith(_SHELL)
+        if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
+            continue
+        text = texts.text(path)
+        place = _in_code(text, change) if path.endswith(_CODE) else None
+        if not path.endswith(".py") or _STARTS.search(text):
+            place = place or _in_script(path, text, change)
+        if place is not None:
+            yield path, *place
+
+
+def _in_script(path: str, text: str, change: TextChange) -> tuple[int, str] | None:
+    """Return the first line of a script, with its number, that works on the text of a file."""
+    if path.endswith(_PATCHES):
+        return (
+            (1, change.name) if re.search(rf"^[-+]{{3}} .*\b{re.escape(change.name)}\b", text, re.MULTILINE) else None
+        )
+    is_reached = reaches(text, change.path)
+    is_named = is_reached or _OWN_TEXT.search(text) is not None
+    is_page = path.endswith(_PAGES)
+    for at, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("#") or (is_page and not _IS_COMMAND.match(line)):
+            continue
+        if is_reached and reaches(line, change.path) and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
+            return at, line.strip()[:60]
+        if not _TOOLS.search(line) or not (is_named or _VARIABLE.search(line)):
+            continue
+        if any(change.is_seen_by(one) and (is_named or change.has_gone(one)) for one in _patterns_in(line)):
+            return at, line.strip()[:60]
+    return None
+
+
+def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
+    """Return whether a command gets a file as text: any that is not known to pass it on, to copy or to show it."""
+    if path.endswith(".py"):
+        return False
+    if _BY_POSITION.search(line):
+        return True
+    if not path.endswith(_SHELL) or change.name not in line:
+        return False
+    part = next((one for one in _COMMANDS.split(line) if change.name in one), line)
+    # A tool with a pattern is tried.
+    has_pattern = _TOOLS.search(part) is not None and " -f" not in part
+    return not has_pattern and _PASSES_ON.match(part) is None and _COPIES.search(part) is None
+
+
+def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:
+    """Return the first line of Python, with its number, that works on the text of a file."""
+    if not _READS_TEXT.search(text):
+        return None
+    is_named = reaches(text, change.path)
+    is_any_code = change.path.endswith(".py") and _ANY_CODE.search(text)
+    if (is_named or is_any_code) and (match := _BY_POSITION_IN_CODE.search(_LOADS.sub("load()", text))):
+        return text.count("\n", 0, match.start()) + 1, match.group()
+    if not is_named and not _ANY_FILE.search(text):
+        return None
+    for line, value in _searched_in(text):
+        if (is_named or change.has_gone(value)) and change.is_seen_by(value):
+            return line, value[:60]
+    return None
+
+
+@lru_cache(maxsize=4096)
+def _searched_in(text: str) -> list[tuple[int, str]]:
+    """Return the texts that code looks for, with their lines; it is called again for each fix."""
+    try:
+        constants = list(searches_in(ast.parse(text)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [
+        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value))
+        for one in constants
+    ]
+
+
+def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the texts that code looks for in others, or that have a name of their own."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn(), *_]):
+                yield from _texts_in(left)
+            case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _SEARCHES:
+                yield from (text for one in args for text in _texts_in(one))
+            case ast.Assign(value=ast.Constant() as value):
+                yield from _texts_in(value)
+
+
+def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
+    every = (one for one in ast.walk(node) if isinstance(one, ast.Constant))
+    return (one for one in every if isinstance(one.value, (str, bytes)))
+
+
+def reaches(text: str, path: str) -> bool:
+    """Return whether a text has the name of a file, a pattern of names that it matches, or all files of its folder."""
+    folder, name = os.path.split(path)
+    if name in text or any(fnmatch(name, one) for one in _patterns_of_names(text)):
+        return True
+    return _has_all_of(text, os.path.basename(folder))
+
+
+@lru_cache(maxsize=4096)
+def _patterns_of_names(text: str) -> list[str]:
+    """Return the patterns of names of files in a text; it is called again for each fix."""
+    parts = (one.rpartition("/")[2] for one in _GLOB.findall(text))
+    return sorted({one for one in parts if one.strip("*.")})
+
+
+@lru_cache(maxsize=16384)
+def _has_all_of(text: str, folder: str) -> bool:
+    return bool(folder) and re.search(_ALL_OF.format(folder=re.escape(folder)), text) is not None
+
+
+def names_from_outside(text: str, path: str, top: str) -> bool:
+    """Return whether a text of another project has the name of a file, or a pattern of paths that it matches."""
+    if os.path.basename(path) in text:
+        return True
+    own = os.path.relpath(path, top)
+    return any(fnmatch(own, one) for one in _patterns_of_paths(text))
+
+
+@lru_cache(maxsize=4096)
+def _patterns_of_paths(text: str) -> list[str]:
+    every = {one.lstrip("./") for one in _GLOB.findall(text)}
+    return sorted(one for one in every if re.search(r"\w/", one))
+
+
+def _patterns_in(line: str) -> Iterator[str]:
+    """Yield the texts of a command that may be patterns: its words, and what is substituted."""
+    for match in _QUOTED.finditer(line):
+        quoted = match[1] or match[2] or ""
+        yield quoted
+        for pattern in _INNER:
+            yield from pattern.findall(quoted)
+        if one := _SUBSTITUTION.match(quoted):
+            yield one[2]
+    for word in _QUOTED.sub(" ", line).split():
+        yield word
+        if one := _SUBSTITUTION.match(word):
+            yield one[2]
+
+
+def uses_of_output(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
+    """Yield the places that run a script and look at what it prints, or at the words with which it starts programs."""
+    name = os.path.basename(path)
+    looks = re.compile(_LOOKS_AT_OUTPUT.format(name=re.escape(name)), re.MULTILINE)
+    for other in texts.holding((name,)):
+        if other == path or other.endswith(_PAGES) or is_part_of_megatron(other):
+            continue
+        text = texts.text(other)
+        pattern = looks if not other.endswith(_CODE) else _OUTPUT_IN_CODE if is_test(other) else None
+        if pattern is not None and (match := pattern.search(text)):
+            yield other, text.count("\n", 0, match.start()) + 1, match.group().strip()[:60]
+
+
+def name_parts_in(texts: ProjectTexts, names: Collection[str], own: str) -> Iterator[TextPlace]:
+    """Yield the places that make a name or a flag of parts: ``--cuda-graph-$WHAT``."""
+    begins = {name[: at + 1] for name in names for at, one in enumerate(name) if one == "_"}
+    spelled = sorted({*begins, *(one.replace("_", "-") for one in begins)})
+    pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(spelled)})(?=[${{%\"'<+])")
+    for path in texts.holding(spelled):
+        skipped = path == own or is_part_of_megatron(path)
+        if not skipped and (match := pattern.search(texts.text(path))):
+            yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
+
+
+def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
+    """Yield the places of code that distinguish names by how they begin or end, or look for them in a text."""
+    for path in texts.holding(("startswith(", "endswith(", "in repr(", "in str(")):
+        if not path.endswith(_CODE) or is_part_of_megatron(path):
+            continue
+        text = texts.text(path)
+        for match in _NAME_TEST.finditer(text):
+            results = [getattr(name, match[1])(match[2]) for name in names]
+            if any(results) and not all(results):
+                yield path, text.count("\n", 0, match.start()) + 1, match.group()
+        for match in _IN_TEXT_OF_OBJECT.finditer(text):
+            if any(match[2] in name for name in names):
+                yield path, text.count("\n", 0, match.start()) + 1, match.group()
+
+
+def readers_of_exports(path: str, old: str, texts: ProjectTexts) -> Iterator[TextPlace]:
+    """Yield the places, in other files, that look at a variable with the words that change."""
+    text = texts.text(path)
+    for name in sorted(set(re.findall(r"\b([A-Za-z_]\w*)\+?=", old))):
+        exported = re.search(rf"\bexport\b[^\n]*\b{name}\b", text) is not None
+        looked_at = re.compile(_LOOKS_AT_VARIABLE.format(name=name), re.MULTILINE)
+        for other in texts.holding((name,)):
+            if other == path or other.endswith(_PAGES) or not (exported or reaches(texts.text(other), path)):
+                continue
+            pattern = looked_at if other.endswith(_SHELL) else re.compile(rf"\b{name}\b")
+            if match := pattern.search(texts.text(other)):
+                yield other, texts.text(other).count("\n", 0, match.start()) + 1, match.group().strip()[:60]

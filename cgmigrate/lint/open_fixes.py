@@ -1,0 +1,131 @@
+"""Fixes that may be met by something outside of them: the guard, called for each fix that would be safe.
+
+The fixes of files that are planned together account for each other's lines.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.sites import CannotEditError, Document, Site
+from cgmigrate.lint.diagnostics import SiteCase
+from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.types import Reader
+from cgmigrate.text.edits import OverlapError, apply
+from cgmigrate.text.spans import Span
+
+if TYPE_CHECKING:
+    from cgmigrate.linking.open_places import FixOutline
+    from cgmigrate.lint.related_files import RelatedFiles
+
+_IMPORTED = re.compile(r"^[ \t]*from megatron[.\w]* import (\([^)]*\)|[^\n#]+)", re.MULTILINE)
+_Line = tuple[str, int]
+"""A line of a file, by its real path."""
+
+
+def with_open_places(examined: Sequence[ExaminedFile], related: RelatedFiles) -> list[ExaminedFile]:
+    """Return files that are planned together, with the places that may use what their safe fixes change."""
+    group = frozenset(line for one in examined for line in _lines_of(one)) if len(examined) > 1 else frozenset()
+    return [_with_open_places(one, group, related) for one in examined]
+
+
+def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: RelatedFiles) -> ExaminedFile:
+    reasons = {}
+    for index, case in examined.cases.items():
+        if case.blocked or not any(match.fix for _, match in case.matches) or (case.risks and not case.may_be_proved):
+            continue
+        fix = _outline(examined, case, group)
+        places = related.open_places(examined.path) if fix.names else None
+        if places is None:
+            continue
+        is_open = bool(case.site.meets)
+        place = places.meeting_command(fix, is_open=is_open) if case.site.flags else places.meeting(fix)
+        if place is not None:
+            reasons[index] = f"{place} has `{place.text}`, which may be about it, and does not change with it"
+    if not reasons:
+        return examined
+    return replace(examined, relations=replace(examined.relations, open_places=reasons))
+
+
+def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) -> FixOutline:
+    """Return what the fix of a site changes, and the lines that are accounted for."""
+    from cgmigrate.linking.open_places import FixOutline
+
+    final, document, relations = case.final or {}, examined.document, examined.relations
+    names = {name for name in (*case.before, *final) if case.before.get(name) != final.get(name)}
+    is_proved = case.site.index in relations.proved
+    if is_proved:
+        # What is done with the names that stay is part of the proof.
+        names &= document.catalogue.deprecated
+    old, new = _lines_changed(document, case.site.index, final) if case.final is not None else ("", "")
+    accounted = group or frozenset(_lines_with(examined, case.site))
+    return FixOutline(
+        examined.path,
+        case.before,
+        frozenset(names) if case.final is not None else frozenset(),
+        accounted.union(relations.accounted) if is_proved else accounted,
+        old,
+        new,
+        is_proved=is_proved,
+        makers=relations.makers.get(case.site.index, frozenset()),
+        classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
+    )
+
+
+def _lines_of(examined: ExaminedFile) -> Iterator[_Line]:
+    """Yield the lines of a file of a group: those of its sites, and in code all that have a setting."""
+    document = examined.document
+    spans = [site.span for site in document.sites]
+    if isinstance(document, PythonDocument):
+        spans += [use.span for use in document.uses]
+    return _lines_in(examined, spans)
+
+
+def _lines_with(examined: ExaminedFile, site: Site) -> Iterator[_Line]:
+    """Yield the lines of a file that a fix accounts for alone.
+
+    In code these are those of all its sites, which were examined together; of mappings those that are merged.
+    """
+    is_mapping = site.origin is None and not site.flags
+    return _lines_in(
+        examined,
+        [
+            other.span
+            for other in examined.document.sites
+            if not is_mapping or other.index in (site.index, *site.inherits) or site.index in other.inherits
+        ],
+    )
+
+
+def _lines_in(examined: ExaminedFile, spans: Sequence[Span]) -> Iterator[_Line]:
+    path, text = os.path.realpath(examined.path), examined.document.text
+    for span in spans:
+        first = text.count("\n", 0, span.start) + 1
+        yield from ((path, line) for line in range(first, first + text.count("\n", span.start, span.end) + 1))
+
+
+def _classes_in(text: str) -> frozenset[str]:
+    """Return the classes that code imports from Megatron, and the class with the settings."""
+    names = (name for match in _IMPORTED.finditer(text) for name in re.findall(r"\w+", match[1]))
+    return frozenset((Reader.CONFIG.value, *(name for name in names if name[:1].isupper() and not name.isupper())))
+
+
+def _lines_changed(document: Document, index: int, final: Settings) -> tuple[str, str]:
+    """Return the lines of a file that a fix changes, as they are and as they will be; empty if it changes none."""
+    try:
+        edited = apply(document.text, document.edits({index: final}))
+    except (CannotEditError, OverlapError):
+        return "", ""
+    old, new = document.text.split("\n"), edited.split("\n")
+    least = min(len(old), len(new))
+    start = next((at for at in range(least) if old[at] != new[at]), least)
+    shared = 0
+    while shared < least - start and old[-1 - shared] == new[-1 - shared]:
+        shared += 1
+    return "\n".join(old[start : len(old) - shared]), "\n".join(new[start : len(new) - shared])

@@ -1,0 +1,344 @@
+"""Entry points of a project's code, and their evaluation before and after the edits."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from cgmigrate.project.paths import is_test
+from cgmigrate.proof.flow.calls import HANDLERS, call_function
+from cgmigrate.proof.flow.expressions import Evaluator
+from cgmigrate.proof.flow.limits import NotFollowedError
+from cgmigrate.proof.flow.modules import Module, Modules
+from cgmigrate.proof.flow.names import class_of, is_record
+from cgmigrate.proof.flow.run import Frozen, Line, Name, Run, Side, StateNeededError, paths_of, state_of
+from cgmigrate.proof.flow.slices import AnyFunction, functions_of
+from cgmigrate.proof.flow.statements import execute
+from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
+from cgmigrate.proof.flow.values import Class, Function, Object, Scope, Unknown, shown
+from cgmigrate.proof.flow.world import SETTINGS
+
+_PLAIN = re.compile(r"\b(str|int|bool|float|list|dict|List|Dict|Sequence|tuple|Callable)\b")
+TOP = "<module>"
+PROGRAMS = ("args", "argv", "options", "opts", "namespace")
+"""What objects with the flags of a program are called: these have the names that the program gives them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A function, a method or the top of a module."""
+
+    path: str
+    name: str
+    lines: tuple[int, int] = (0, 0)
+    sets: bool = False
+    """Whether it sets settings, or calls what sets them."""
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.name.rpartition(".")[2]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Two paths through an entry point, before and after the edits."""
+
+    uses: frozenset[Name]
+    difference: str = ""
+    left: tuple[Pair, ...] = ()
+    meets_change: bool = False
+    """Whether it uses an object that has other settings after the edits."""
+    is_owned: bool = False
+    """Whether it uses an object that code of the project gives or makes."""
+    is_useless: bool = False
+    """Whether no code that works takes it."""
+    is_by_release: bool = False
+    """Whether only the new release makes a difference, which it makes without the edits, too."""
+
+
+@dataclass(slots=True)
+class Result:
+    """What an entry point does with one state; ``touched`` are the modules that it uses, before and after."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    touched: dict[str, Module] = field(default_factory=dict)
+    lines: set[Line] = field(default_factory=set)
+    needs_state: bool = False
+    error: str = ""
+    uses: frozenset[Name] = frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether some code that works takes it, or the changes are known that it meets."""
+        return any(not is_test(path) for path, _ in self.uses) or self.passes
+
+    @property
+    def passes(self) -> bool:
+        """Return whether some code that works takes it."""
+        return any(one.is_by_release or not one.is_useless for one in self.outcomes)
+
+    def holds_in(self, modules: Modules) -> bool:
+        """Return whether the code that it used is the same in edited modules."""
+        return all(modules.read(path) is module for path, module in self.touched.items())
+
+
+def entries_of(module: Module, side: Side) -> Iterator[Entry]:
+    """Yield the entry points of a module that touch settings."""
+    entries = dict[str, Entry]()
+    for name, node in functions_of(module.tree.body):
+        if side.slice.is_entry(node, module):
+            lines = node.lineno, node.end_lineno or node.lineno
+            entries[name] = Entry(module.path, name, lines, side.slice.sets(node, module))
+    yield from entries.values()
+    definitions = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    rest = [one for one in module.tree.body if not isinstance(one, definitions)]
+    if any(side.slice.is_entry(one, module) for one in rest):
+        sets = any(side.slice.sets(one, module) for one in rest)
+        yield Entry(module.path, TOP, (0, module.text.count("\n") + 1), sets)
+
+
+def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
+    """Return what an entry point does before and after the edits; ``pair`` is the state of arguments."""
+    states = (((), ()), pair) if pair not in (None, ((), ())) else (((), ()),)
+    state = None if pair is None else len(states) - 1
+    both = [one[0] for one in states if one], [one[1] for one in states if one]
+    own = _Evaluation(entry, old, new, both, state)
+    try:
+        own.run()
+    except StateNeededError:
+        own.result.needs_state = True
+    except NotFollowedError as error:
+        own.result.error = f"`{entry.label}` is not followed: {error} ({entry.path})"
+    except RecursionError:
+        own.result.error = f"`{entry.label}` is not followed: its calls are too deep ({entry.path})"
+    return own.result
+
+
+@dataclass(slots=True)
+class _Evaluation:
+    """The evaluation of an entry point; ``states`` are those of arguments, before and after the edits."""
+
+    entry: Entry
+    old: Side
+    new: Side
+    states: tuple[Sequence[Frozen], Sequence[Frozen]]
+    state: int | None
+    result: Result = field(default_factory=Result)
+
+    def run(self) -> None:
+        for before in self._paths(self.old, None):
+            self.result.uses |= before.uses
+            self.result.lines |= before.lines
+            if before.outcome.startswith("raises") and (before.is_test or not before.refuses):
+                self.result.outcomes.append(Outcome(frozenset(), is_useless=True))
+            else:
+                self.result.outcomes += [self._compared(before, after) for after in self._paths(self.new, before)]
+
+    def _compared(self, before: Run, after: Run) -> Outcome:
+        one = _compared(self.entry, before, after, self.old, self.new)
+        if one.difference and self._is_by_release(before, after):
+            return Outcome(frozenset(), is_useless=True, is_by_release=True)
+        return one
+
+    def _is_by_release(self, before: Run, after: Run) -> bool:
+        """Return whether the new release makes the same of the old text: then no edit makes the difference."""
+        on_target = Side(self.old.modules, self.new.world, self.old.slice, self.old.changes)
+        return any(
+            not _compared(self.entry, unedited, after, on_target, self.new).difference
+            for unedited in self._paths(on_target, before)
+        )
+
+    def _paths(self, side: Side, first: Run | None) -> Iterator[Run]:
+        """Yield the paths through an entry point: of the edited code, those with the choices of a path before."""
+        decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
+        module = side.modules.read(self.entry.path)
+        if module is None:
+            raise NotFollowedError("it is not read")
+        states = self.states[side is self.new]
+        runs: list[Run] = []
+
+        def make(planned: Sequence[int]) -> Run:
+            known = dict(first.known) if first else {}
+            one = Run(side, HANDLERS, states, self.state, planned, decided, known=known)
+            one.is_test = is_test(self.entry.path)
+            runs.append(one)
+            return one
+
+        def start(run: Run) -> object:
+            run.touched[self.entry.path] = module
+            return _start(self.entry, run, module)
+
+        try:
+            yield from paths_of(start, make)
+        finally:
+            self._note(runs, is_new=side is self.new)
+
+    def _note(self, runs: Iterable[Run], *, is_new: bool) -> None:
+        for run in runs:
+            if is_new:
+                self.result.touched |= run.touched
+            else:
+                self.result.touched |= {k: one for k, one in run.touched.items() if k not in self.result.touched}
+                self.result.uses |= run.uses
+
+
+@lru_cache(maxsize=8192)
+def _functions(module: Module) -> dict[str, AnyFunction]:
+    return dict(functions_of(module.tree.body))
+
+
+def _start(entry: Entry, run: Run, module: Module) -> object:
+    if entry.name == TOP:
+        own = Evaluator(run, module, Scope())
+        execute(own, module.tree.body, run.side.slice.kept(module.tree, module))
+        return None
+    node = _functions(module).get(entry.name)
+    if node is None:
+        raise NotFollowedError("it is not there")
+    function = _function(entry, run, module, node)
+    named = dict(_arguments(run, function, node))
+    return call_function(run, function, [], named)
+
+
+def _function(entry: Entry, run: Run, module: Module, node: AnyFunction) -> Function:
+    owner, _, _ = entry.name.rpartition(".")
+    of = next((one for one in module.tree.body if isinstance(one, ast.ClassDef) and one.name == owner), None)
+    return Function(module, node, Scope(), class_of(run, module, of) if of is not None else None)
+
+
+def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
+    own = node.args
+    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    needed = run.side.slice.kept(node, function.module).needed
+    with_default = {*names[len(names) - len(own.defaults) :]}
+    with_default |= {one.arg for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None}
+    listed = dict(_listed(run, function, node)) if run.is_test else {}
+    for at, one in enumerate((*own.posonlyargs, *own.args, *own.kwonlyargs)):
+        if one.arg in listed:
+            yield one.arg, listed[one.arg]
+            continue
+        if not at and function.owner is not None and one.arg in ("self", "cls"):
+            yield one.arg, _instance(run, function.owner, one.arg)
+            continue
+        if one.arg in with_default and (one.arg not in needed or _takes_default(run, one.arg, node)):
+            continue
+        yield one.arg, _argument(run, function.module, one)
+
+
+def _listed(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
+    """Yield the parameters of a test whose values a decorator lists: `@pytest.mark.parametrize("n, m", [(1, 2)])`."""
+    own = Evaluator(run, function.module, Scope())
+    for decorator in node.decorator_list:
+        match decorator:
+            case ast.Call(
+                func=ast.Attribute(attr="parametrize"), args=[ast.Constant(value=str() as names), source, *_]
+            ):
+                rows = own.items(own.value(source))
+                if rows:
+                    row = rows[run.choose(f"row of {names}", len(rows))]
+                    words = [one.strip() for one in names.split(",")]
+                    values = own.items(row) if len(words) > 1 else [row]
+                    if values is not None and len(values) == len(words):
+                        yield from zip(words, values, strict=True)
+
+
+def _takes_default(run: Run, name: str, node: AnyFunction) -> bool:
+    """Return whether a parameter has its default, which is a function or an object."""
+    own = node.args
+    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    pairs = [*zip(names[len(names) - len(own.defaults) :], own.defaults, strict=True)]
+    pairs += [(one.arg, value) for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None]
+    default = dict(pairs)[name]
+    is_constant = isinstance(default, (ast.Constant, ast.UnaryOp, ast.List, ast.Dict, ast.Tuple))
+    return not is_constant and not run.choose(f"argument {name}", 2)
+
+
+def _instance(run: Run, owner: Class, name: str) -> object:
+    if name == "cls":
+        return owner
+    made = Object("self", is_argument=True, is_bare=is_record(run, owner))
+    made.of = owner
+    return made
+
+
+def _argument(run: Run, module: Module, one: ast.arg) -> object:
+    annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
+    if one.arg in SETTINGS or _PLAIN.search(annotation):
+        return Unknown(f"parameter {one.arg}")
+    made = Object(one.arg, is_argument=True, is_part=True, is_bare=one.arg in PROGRAMS)
+    of = run.evaluate(module, one.annotation) if isinstance(one.annotation, (ast.Name, ast.Attribute)) else None
+    if isinstance(of, Class):
+        made.of, made.is_bare = of, is_record(run, of)
+    return made
+
+
+# --- comparison -----------------------------------------------------------------------------------
+
+
+def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Outcome:
+    if before.refuses:
+        accepts = "" if after.outcome.startswith("raises") else f"`{entry.label}` would no longer refuse ({entry.path})"
+        return Outcome(frozenset(before.uses), accepts, is_useless=not accepts)
+    full = list(_pairs(before, after))
+    pairs = [(short(one[0], old.world), short(one[1], new.world)) for one in full]
+    differing = next((one for one in pairs if not agree(one, old.world, new.world)), None)
+    differing = differing or next((one for one in _foreign_pairs(before, after) if loses_off(one)), None)
+    differing = differing or next((one for one in full if flags(one[0]) != flags(one[1])), None)
+    difference = ""
+    if before.outcome != after.outcome:
+        difference = f"`{entry.label}` would end otherwise ({entry.path})"
+        if after.outcome.startswith("raises"):
+            difference = f"`{entry.label}` would end with {after.outcome.removeprefix('raises ')} ({entry.path})"
+    elif differing is not None:
+        difference = f"`{entry.label}` would give the settings another meaning ({entry.path})"
+    elif before.events != after.events or (not is_test(entry.path) and _records(before) != _records(after)):
+        difference = f"`{entry.label}` would do something else with the settings ({entry.path})"
+    is_reader = before.arguments and not before.uses and not (before.sets_argument or after.sets_argument)
+    if (is_reader or (is_test(entry.path) and any(before.arguments.values()))) and not _fails(entry, before, after):
+        # It reads what is validated: the new release makes the same of the object before and after the edits.
+        difference = ""
+    return Outcome(
+        frozenset(before.uses),
+        difference,
+        tuple(
+            one
+            for one in dict.fromkeys(pairs)
+            if agree(one, old.world, new.world) and not is_refused(one[0], old.world)
+        ),
+        any(one[0] != one[1] for one in pairs),
+        any(not one.is_argument for one in before.objects.values() if one.is_holder) or any(before.arguments.values()),
+    )
+
+
+def _fails(entry: Entry, before: Run, after: Run) -> bool:
+    """Return whether a test compares what it gets with what it does not have after the edits."""
+    if not is_test(entry.path):
+        return False
+    asserted = ([one for one in run.events if one.startswith("'asserts'")] for run in (before, after))
+    return after.outcome == "raises AssertionError" or next(asserted) != next(asserted)
+
+
+def _pairs(before: Run, after: Run) -> Iterator[Pair]:
+    for key in dict.fromkeys((*before.objects, *after.objects)):
+        both = before.objects.get(key), after.objects.get(key)
+        if any(one is not None and one.is_holder and not one.is_bare for one in both):
+            yield tuple(state_of(one) if one is not None else () for one in both)  # type: ignore[misc]
+
+
+def _foreign_pairs(before: Run, after: Run) -> Iterator[Pair]:
+    """Yield the settings of objects of other packages, which may have set them otherwise."""
+    for key, one in before.objects.items():
+        if one.is_foreign and one.is_holder and key in after.objects:
+            yield state_of(one), state_of(after.objects[key])
+
+
+def _records(run: Run) -> list[str]:
+    """Return a text for the settings of objects of the project's own, which keep their names."""
+    records = [one for one in run.objects.values() if one.is_bare]
+    return sorted(
+        f"{one.key}.{name}={shown(one.fields[name])}" for one in records for name in SETTINGS & one.fields.keys()
+    )

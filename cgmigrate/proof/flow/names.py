@@ -1,0 +1,150 @@
+"""What names of modules stand for: definitions, imports and re-exports, and attributes of classes."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.proof.flow.modules import Import, Module
+from cgmigrate.proof.flow.run import Run
+from cgmigrate.proof.flow.values import Builtin, Class, External, Function, Package, Unknown
+from cgmigrate.proof.flow.world import is_enumeration
+
+
+def global_name(run: Run, module: Module, name: str) -> object:
+    """Return what a name at the top of a module is."""
+    run.touched[module.path] = module
+    key = module.path, name
+    if key in run.globals:
+        return run.globals[key]
+    run.globals[key] = Unknown(f"{name} of {module.path}")
+    run.globals[key] = value = _bound(run, module, name)
+    return value
+
+
+def _bound(run: Run, module: Module, name: str) -> object:
+    if name not in module.bindings:
+        return _not_bound(run, module, name)
+    binding = module.bindings[name]
+    # A star import after it may bind it again.
+    is_open = module.stars_before.get(name, 0) < len(module.stars)
+    if is_open or (isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module)):
+        binding = None
+    match binding:
+        case ast.FunctionDef():
+            return Function(module, binding)
+        case ast.ClassDef():
+            return class_of(run, module, binding)
+        case Import():
+            return imported(run, module, binding)
+        case ast.expr():
+            run.note(module, binding)
+            return run.evaluate(module, binding)
+    return Unknown(f"{name} of {module.path}")
+
+
+def _not_bound(run: Run, module: Module, name: str) -> object:
+    for source in reversed(module.stars):
+        other = run.side.modules.imported(source, module)
+        if other is not None and not is_part_of_megatron(other.path) and _exports(other, name):
+            return global_name(run, other, name)
+    if hasattr(builtins, name):
+        return Builtin(name)
+    return External(f"{module.stars[-1]}.{name}") if module.stars else Unknown(name)
+
+
+@lru_cache(maxsize=65536)
+def _is_filled(name: str, module: Module) -> bool:
+    """Return whether code of a module changes a collection at its top."""
+    changed = rf"\b{name}(\[[^\]\n]*\]\s*=[^=]|\.(append|update|setdefault|add|extend|insert|pop|clear)\()"
+    return re.search(changed, module.text) is not None
+
+
+def _exports(module: Module, name: str) -> bool:
+    return name in module.bindings or bool(module.stars)
+
+
+def class_of(run: Run, module: Module, node: ast.ClassDef) -> Class:
+    """Return a class of a module: the same one each time."""
+    if node not in run.classes:
+        run.classes[node] = Class(module, node)
+    known = run.classes[node]
+    assert isinstance(known, Class)
+    return known
+
+
+def imported(run: Run, module: Module, one: Import) -> object:
+    """Return what a module imports."""
+    modules = run.side.modules
+    if one.otherwise is not None and not run.side.world.has_class(one.full):
+        return run.evaluate(module, one.otherwise)
+    source = modules.imported(one.module, module)
+    if source is not None and is_part_of_megatron(source.path):
+        return External(one.full)
+    if not one.name:
+        return Package(source) if source is not None else External(one.full)
+    if source is not None and (one.name in source.bindings or source.stars):
+        return global_name(run, source, one.name)
+    inner = modules.imported(f"{one.module}.{one.name}" if one.module.strip(".") else f"{one.module}{one.name}", module)
+    if inner is not None and not is_part_of_megatron(inner.path):
+        return Package(inner)
+    return External(one.full)
+
+
+def bases_of(run: Run, one: Class) -> Iterator[object]:
+    """Yield the classes that a class is derived from, itself first."""
+    seen: set[int] = set()
+    open_ones: list[object] = [one]
+    while open_ones:
+        first = open_ones.pop(0)
+        if id(first) in seen:
+            continue
+        seen.add(id(first))
+        yield first
+        if isinstance(first, Class):
+            open_ones += [run.evaluate(first.module, base) for base in first.node.bases]
+
+
+def is_record(run: Run, one: Class) -> bool:
+    """Return whether the objects of a class are the project's own: no class of another package is its base."""
+    return not any(
+        isinstance(base, Unknown) or (isinstance(base, External) and not _is_plain_base(base.name))
+        for base in bases_of(run, one)
+    )
+
+
+def _is_plain_base(name: str) -> bool:
+    return name.partition(".")[0] in ("abc", "typing", "typing_extensions", "enum", "object", "unittest")
+
+
+def is_foreign(name: str) -> bool:
+    """Return whether a class is one of another package than megatron-core that may set settings."""
+    return not (_is_plain_base(name) or name.startswith("megatron.core."))
+
+
+def members_of(one: Class) -> Sequence[tuple[str, ast.stmt, ast.expr | None]]:
+    """Return the attributes in the body of a class: each name with its statement, and its value if it has one."""
+    return _members(one.node)
+
+
+@lru_cache(maxsize=65536)
+def _members(node: ast.ClassDef) -> list[tuple[str, ast.stmt, ast.expr | None]]:
+    result: list[tuple[str, ast.stmt, ast.expr | None]] = []
+    for statement in node.body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                result.append((name, statement, None))
+            case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                result.append((name, statement, value))
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                result.append((name, statement, value))
+    return result
+
+
+def enumeration(value: object) -> str:
+    """Return the name of an enumeration of values of settings, empty for other values."""
+    return value.name.rpartition(".")[2] if isinstance(value, External) and is_enumeration(value.name) else ""

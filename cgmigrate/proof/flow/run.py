@@ -1,0 +1,259 @@
+"""One evaluation of an entry point: its choices, the objects that it uses, and what other code can see of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cgmigrate.proof.flow.limits import NotFollowedError
+from cgmigrate.proof.flow.modules import Module, Modules
+from cgmigrate.proof.flow.slices import Slice
+from cgmigrate.proof.flow.values import Member, Object, Unknown, shown
+from cgmigrate.proof.flow.world import SAMPLES, SETTINGS, TRACKERS, World
+
+Frozen = tuple[tuple[str, object], ...]
+"""The settings of an object in a form that can be compared."""
+Name = tuple[str, int]
+Line = tuple[str, int]
+"""A file, by its real path, and the number of a line."""
+MOST_PATHS = 64
+_MOST_CHOICES = 16
+_MOST_STEPS = 20_000
+_DEEPEST = 40
+KEPT_STATE = frozenset((*SETTINGS, *TRACKERS))
+"""What is the state of an object: the settings, and the flags of random numbers."""
+
+
+class StateNeededError(Exception):
+    """Code uses an object that other code gives to it."""
+
+
+class RaisedError(Exception):
+    """The evaluated code raises an error."""
+
+    def __init__(self, name: str, *, is_explicit: bool = False) -> None:
+        super().__init__(name)
+        self.name, self.is_explicit = name, is_explicit
+
+
+@dataclass(frozen=True, slots=True)
+class Handlers:
+    """What evaluates expressions at the top of modules, and calls."""
+
+    evaluate: Callable[[Run, Module, ast.expr], object]
+    call: Callable[[Run, object, list[object], dict[str, object]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The code before or after the edits, and the release that reads it."""
+
+    modules: Modules
+    world: World
+    slice: Slice
+    changes: Mapping[str, Mapping[int, frozenset[Name]]]
+    """The changes at the lines of files; empty for edited texts."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One path through an entry point.
+
+    ``states`` are the settings that arguments may have; ``state`` is the number of that which they have, None if
+    it is not known that code gets an object.
+    """
+
+    side: Side
+    handlers: Handlers
+    states: Sequence[Frozen]
+    state: int | None
+    planned: Sequence[int] = ()
+    decided: Mapping[str, int] = field(default_factory=dict)
+    choices: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """What was chosen of how many."""
+    events: list[str] = field(default_factory=list)
+    objects: dict[str, Object] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    known: dict[str, object] = field(default_factory=dict)
+    """The values that were chosen for what is unknown."""
+    uses: set[Name] = field(default_factory=set)
+    touched: dict[str, Module] = field(default_factory=dict)
+    lines: set[Line] = field(default_factory=set)
+    """The lines of the statements that were evaluated."""
+    globals: dict[tuple[str, str], object] = field(default_factory=dict)
+    classes: dict[ast.ClassDef, object] = field(default_factory=dict)
+    yielded: list[object] = field(default_factory=list)
+    arguments: dict[str, int] = field(default_factory=dict)
+    """The arguments, each with the number of its state."""
+    outcome: str = ""
+    refuses: bool = False
+    """Whether a statement of the code raises the error."""
+    is_test: bool = False
+    has_read: bool = False
+    """Whether a setting of an object that is no record was read."""
+    sets_argument: bool = False
+    """Whether it sets something of an object that other code gives."""
+    is_reading: bool = False
+    """Whether the current statement uses what is read of settings."""
+    depth: int = 0
+    steps: int = 0
+
+    def evaluate(self, module: Module, node: ast.expr) -> object:
+        """Return the value of an expression at the top of a module."""
+        return self.handlers.evaluate(self, module, node)
+
+    def call(self, function: object, positional: list[object], named: dict[str, object]) -> object:
+        """Return the value of a call."""
+        self.step()
+        return self.handlers.call(self, function, positional, named)
+
+    # --- choices ----------------------------------------------------------------------------------
+
+    def choose(self, key: str, count: int) -> int:
+        """Return which of some ways is taken: the same one each time, and before and after the edits."""
+        if key in self.choices:
+            return self.choices[key][0]
+        fixed = self.decided.get(key)
+        if fixed is None:
+            undecided = sum(one not in self.decided for one in self.choices)
+            fixed = self.planned[undecided] if undecided < len(self.planned) else 0
+        self.choices[key] = fixed, count
+        if len(self.choices) > _MOST_CHOICES:
+            raise NotFollowedError("it has too many conditions")
+        return fixed
+
+    def number(self, what: str) -> str:
+        """Return a text for the next one of some things."""
+        self.counts[what] = self.counts.get(what, 0) + 1
+        return f"{what}#{self.counts[what]}"
+
+    def step(self) -> None:
+        """Count a step. Raises NotFollowedError after too many."""
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            raise NotFollowedError("it takes too many steps")
+
+    def enter(self) -> None:
+        """Enter a function."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            raise NotFollowedError("its calls are too deep")
+
+    # --- what it uses -----------------------------------------------------------------------------
+
+    def note(self, module: Module, node: ast.stmt | ast.expr) -> None:
+        """Note the changes at the lines of some code; what is inside of a statement is noted when it is reached."""
+        inner = getattr(node, "body", None)
+        last = node.end_lineno or node.lineno
+        if isinstance(inner, list):
+            last = max(node.lineno, inner[0].lineno - 1)
+        span = range(node.lineno, last + 1)
+        if self.side.changes:
+            self.lines.update((module.path, line) for line in span)
+        lines = self.side.changes.get(module.path)
+        if lines:
+            for line in span:
+                if line in lines:
+                    self.uses |= lines[line]
+
+    def event(self, *parts: object) -> None:
+        """Note what other code can see."""
+        self.events.append(" ".join(map(shown, parts)))
+
+    # --- objects ----------------------------------------------------------------------------------
+
+    def make(self, key: str, *, is_bare: bool = False) -> Object:
+        """Return a new object."""
+        made = self.objects[key] = Object(key, is_bare=is_bare)
+        return made
+
+    def hold(self, one: Object) -> None:
+        """Note that an object has settings; an argument gets those of a state."""
+        if one.is_holder:
+            return
+        one.is_holder, one.is_part = True, False
+        self.objects[one.key] = one
+        if not one.is_argument or one.is_bare:
+            return
+        if self.state is None:
+            raise StateNeededError
+        number = self.state
+        if self.arguments:
+            number = (self.state, 0)[self.choose(f"state of {one.key}", 2 if self.state else 1)]
+        self.arguments[one.key] = number
+        for name, value in self.states[number]:
+            one.fields[name] = thawed(value)
+
+    def sampled(self, value: object, setting: str) -> object:
+        """Return a value of a setting: of one that is not known, one of those that stand for it."""
+        if isinstance(value, (Unknown, Object)) or not _is_known(value):
+            key = shown(value)
+            if key not in self.known:
+                samples = SAMPLES.get(setting, (False, True))
+                self.known[key] = thawed(samples[self.choose(f"value of {key}", len(samples))])
+            value = self.known[key]
+        return list(value) if isinstance(value, list) else value
+
+    def resolved(self, value: object) -> object:
+        """Return the value that was chosen for what is unknown, the value itself if none was."""
+        if self.known and isinstance(value, (Unknown, Object)):
+            return self.known.get(shown(value), value)
+        return value
+
+
+def _is_known(value: object) -> bool:
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return all(map(_is_known, value))
+    return value is None or isinstance(value, (str, bool, int, float, Member))
+
+
+def frozen(value: object) -> object:
+    """Return a value of a setting in a form that can be compared and kept."""
+    if isinstance(value, (list, tuple)):
+        return ("list", *map(frozen, value))
+    if isinstance(value, (set, frozenset)):
+        return ("set", *sorted(map(frozen, value), key=repr))
+    if isinstance(value, dict):
+        return ("dict", *((frozen(key), frozen(part)) for key, part in value.items()))
+    if isinstance(value, (Object, Unknown)):
+        return shown(value)
+    return value
+
+
+def thawed(value: object) -> object:
+    """Return the value of which this is the frozen form."""
+    if isinstance(value, tuple) and value and value[0] == "list":
+        return [thawed(one) for one in value[1:]]
+    if isinstance(value, tuple) and value and value[0] == "set":
+        return {thawed(one) for one in value[1:]}
+    if isinstance(value, tuple) and value and value[0] == "dict":
+        return {thawed(key): thawed(part) for key, part in value[1:]}
+    return value
+
+
+def state_of(one: Object) -> Frozen:
+    """Return the settings of an object, as far as they were set."""
+    return tuple((name, frozen(one.fields[name])) for name in sorted(KEPT_STATE & one.fields.keys()))
+
+
+def paths_of(
+    evaluate: Callable[[Run], object], make: Callable[[Sequence[int]], Run], most: int = MOST_PATHS
+) -> Iterator[Run]:
+    """Yield the paths of an evaluation. Raises NotFollowedError if there are too many."""
+    planned: list[int] = []
+    for _ in range(most):
+        run = make(planned)
+        try:
+            run.outcome = f"returns {shown(evaluate(run))}"
+        except RaisedError as error:
+            run.outcome, run.refuses = f"raises {error.name}", error.is_explicit
+        yield run
+        free = [one for key, one in run.choices.items() if key not in run.decided]
+        while free and free[-1][0] + 1 >= free[-1][1]:
+            free.pop()
+        if not free:
+            return
+        planned = [chosen for chosen, _ in free]
+        planned[-1] += 1
+    raise NotFollowedError("it has too many paths")

@@ -1,0 +1,480 @@
+"""The slice of a project's code: the statements that touch a setting, or that such a statement needs.
+
+Words decide it, line by line, so that what is dropped is never looked at: the names of settings; the functions that
+have such statements, and those that call them; the attributes that lead to an object with settings (`cfg.model`), as
+far as code sets these.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, field
+
+from cgmigrate.proof.flow.dynamic import DYNAMIC, dynamic_lines
+from cgmigrate.proof.flow.modules import Module
+from cgmigrate.proof.flow.world import SETTINGS, TRACKERS
+
+_WORD = re.compile(r"([A-Za-z_]\w*)[ \t]*(==|[-+*/|&]?=|\.)?")
+_COLLECTING = frozenset(
+    ("append", "extend", "update", "add", "insert", "pop", "remove", "clear", "setdefault", "sort", "discard")
+)
+_BY_NAME = frozenset(("getattr", "setattr", "hasattr", "deepcopy", "replace"))
+_SPEAKING = frozenset(("debug", "info", "warning", "warn", "error", "exception", "log", "print", "warn_rank_0"))
+AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
+
+
+@dataclass(slots=True)
+class _Index:
+    """Where the words of a text are: the lines with each, those where it is set, and those where it is no path."""
+
+    every: dict[str, list[int]] = field(default_factory=dict)
+    stored: dict[str, list[int]] = field(default_factory=dict)
+    called: dict[str, list[int]] = field(default_factory=dict)
+
+    def read(self, module: Module) -> None:
+        """Read the words of a module."""
+        for table in (self.every, self.stored, self.called):
+            table[DYNAMIC] = dynamic_lines(module)
+        for number, line in enumerate(module.text.split("\n"), 1):
+            for word, after in _WORD.findall(line):
+                self.every.setdefault(word, []).append(number)
+                if after == "=" or (after and after[0] in "-+*/|&"):
+                    self.stored.setdefault(word, []).append(number)
+                elif after != ".":
+                    self.called.setdefault(word, []).append(number)
+
+
+@dataclass(slots=True)
+class Kept:
+    """The statements of a function that are evaluated, and the conditions whose outcome other code can see."""
+
+    statements: set[ast.stmt] = field(default_factory=set)
+    observed: set[ast.stmt] = field(default_factory=set)
+    reading: set[ast.stmt] = field(default_factory=set)
+    """Those that use what is read of settings."""
+    needed: set[str] = field(default_factory=set)
+    """The variables that they use."""
+    has_results: bool = False
+    """Whether a `return` is not evaluated."""
+
+
+class Slice:
+    """The words that matter. They grow with the modules that are added."""
+
+    def __init__(self, base: Slice | None = None) -> None:
+        self.settings = frozenset((*SETTINGS, *TRACKERS, DYNAMIC))
+        self.functions: set[str] = set(base.functions) if base else set()
+        """The functions that set settings, or return what they read of them."""
+        self.writers: set[str] = set(base.writers) if base else set()
+        """Those of them that set settings, themselves or by others."""
+        self.paths: set[str] = set(base.paths) if base else set()
+        """The attributes that lead to objects with settings."""
+        self.defined: set[str] = set(base.defined) if base else set()
+        """All functions at the top of the modules."""
+        self.version = 0
+        self._modules: dict[Module, None] = {}
+        self._indices: dict[Module, _Index] = base._indices if base else {}
+        self._lines: dict[tuple[Module, str], tuple[int, list[int]]] = {}
+        self._readers: tuple[int, set[str]] = (-1, set())
+        self._kept: dict[ast.AST, tuple[int, object, Kept]] = {}
+
+    def add(self, modules: Iterable[Module]) -> None:
+        """Add modules, and the words that follow from them."""
+        new = [one for one in modules if one not in self._modules]
+        self._modules |= dict.fromkeys(new)
+        self.defined.update(
+            name for one in new for name, bound in one.bindings.items() if isinstance(bound, ast.FunctionDef)
+        )
+        before = -1
+        while new and before != (before := self._count()):
+            # The lines of modules are found once for each pass.
+            self.version += 1
+            for module in self._modules:
+                self._grow(module)
+
+    def _count(self) -> int:
+        return len(self.functions) + len(self.writers) + len(self.paths)
+
+    def _grow(self, module: Module) -> None:
+        for name, node in functions_of(module.tree.body):
+            # What others a method calls is not known by its name: many classes have such a method.
+            writes = self._sets_in(module) if "." in name else self._writes_in(module)
+            sets = _has_line(_body(node), writes)
+            if sets or _has_line(_body(node), self._settings_in(module)):
+                kept = self.kept(node, module)
+                if sets or any(_gives(one) for one in kept.statements):
+                    self._learn(name, sets)
+        for statement in module.tree.body:
+            if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
+                self._learn(statement.name, False)
+
+    def _learn(self, name: str, sets: bool) -> None:
+        owner, _, own = name.rpartition(".")
+        word = owner if own.startswith("__") else own
+        for words in (self.functions, self.writers) if sets else (self.functions,):
+            if word:
+                words.add(word)
+
+    def lead(self, attributes: Iterable[str]) -> None:
+        """Note attributes that lead to an object with settings."""
+        self.paths |= set(attributes) - self.settings
+
+    def is_entry(self, node: ast.stmt, module: Module) -> bool:
+        """Return whether a statement, or the body of a function, uses settings itself, or calls what sets them."""
+        return any(_has_line(_body(node), lines) for lines in (self._settings_in(module), self._writes_in(module)))
+
+    def sets(self, node: ast.stmt, module: Module) -> bool:
+        """Return whether a statement sets settings, or calls what sets them."""
+        return _has_line(_body(node), self._writes_in(module))
+
+    def has_words(self, node: ast.stmt | ast.expr, module: Module) -> bool:
+        """Return whether a statement has a word that matters; of a function, its body."""
+        return _has_line(_body(node), self._lines_of(module))
+
+    def follows(self, node: AnyFunction, module: Module) -> bool:
+        """Return whether a function is followed: it has words, or had them before the edits."""
+        return node.name in self.functions or self.has_words(node, module)
+
+    def kept(self, node: ast.AST, module: Module) -> Kept:
+        """Return what is evaluated of a function, or of the top of a module."""
+        version, lines, kept = self._kept.get(node, (-1, None, None))
+        if kept is None or version != self.version:
+            span = _body(node) if isinstance(node, ast.stmt) else (0, module.text.count("\n") + 1)
+            now = tuple(_lines_within(span, one) for one in (self._lines_of(module), self._readers_in(module)))
+            sets = any(_has_line(span, one) for one in (self._writes_in(module), self._leads_in(module)))
+            sets = sets or getattr(node, "name", "") in self.writers
+            if kept is None or (*now, sets) != lines:
+                kept = _Keeping(self, module, is_writer=sets).keep(node.body)  # type: ignore[attr-defined]
+            self._kept[node] = self.version, (*now, sets), kept
+        return kept
+
+    def has_readers(self, node: ast.stmt | ast.expr, module: Module) -> bool:
+        """Return whether code names a setting, or calls a function that returns what it reads of them."""
+        return _has_line(_body(node), self._readers_in(module))
+
+    def _readers_in(self, module: Module) -> list[int]:
+        index = self._index(module)
+        if self._readers[0] != self.version:
+            self._readers = self.version, self.functions - self.writers
+        return self._matching(module, "readers", [(SETTINGS, index.every), (self._readers[1], index.called)])
+
+    def lines_with(self, word: str, module: Module) -> list[int]:
+        """Return the lines of a module with a word."""
+        return self._index(module).every.get(word, [])
+
+    def whole(self, node: ast.AST) -> Kept:
+        """Return all statements of a function: one that computes with what is known."""
+        body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
+        statements = set(_statements(body))
+        return Kept(statements, reading=statements)
+
+    def inner(self, node: ast.AST, module: Module) -> Kept:
+        """Return all statements of an inner function, which works with variables of another one."""
+        kept = self.kept(node, module)
+        return Kept(set(_statements(node.body)), reading=kept.reading)  # type: ignore[attr-defined]
+
+    # --- lines ------------------------------------------------------------------------------------
+
+    def _settings_in(self, module: Module) -> list[int]:
+        """Return the lines of a module with names of settings."""
+        return self._matching(module, "settings", [(SETTINGS, self._index(module).every)])
+
+    def _writes_in(self, module: Module) -> list[int]:
+        """Return the lines of a module that set settings, or call functions that do."""
+        index = self._index(module)
+        return self._matching(module, "writes", [(self.settings, index.stored), (self.writers, index.called)])
+
+    def _sets_in(self, module: Module) -> list[int]:
+        return self._matching(module, "sets", [(self.settings, self._index(module).stored)])
+
+    def _leads_in(self, module: Module) -> list[int]:
+        """Return the lines of a module that set attributes which lead to objects with settings."""
+        return self._matching(module, "leads", [(self.paths, self._index(module).stored)])
+
+    def _lines_of(self, module: Module) -> list[int]:
+        index = self._index(module)
+        tables = [(self.settings, index.every), (self.paths, index.stored), (self.functions, index.called)]
+        return self._matching(module, "words", tables)
+
+    def _index(self, module: Module) -> _Index:
+        if module not in self._indices:
+            self._indices[module] = _Index()
+            self._indices[module].read(module)
+        return self._indices[module]
+
+    def _matching(
+        self, module: Module, kind: str, tables: Iterable[tuple[Set[str], dict[str, list[int]]]]
+    ) -> list[int]:
+        version, lines = self._lines.get((module, kind), (-1, []))
+        if version != self.version:
+            lines = sorted({line for words, table in tables for word in words & table.keys() for line in table[word]})
+            self._lines[module, kind] = self.version, lines
+        return lines
+
+
+@dataclass(slots=True)
+class _Keeping:
+    """Finds the statements of one function that are kept."""
+
+    slice: Slice
+    module: Module
+    kept: Kept = field(default_factory=Kept)
+    is_writer: bool = False
+    """Whether the function sets settings: then it matters where it ends."""
+    needed: set[str] = field(default_factory=set)
+    tainted: set[str] = field(default_factory=set)
+    """The variables that are computed from settings."""
+    _paths: set[str] = field(default_factory=set)
+    _filling: set[str] = field(default_factory=set)
+    """The inner functions that add to a collection."""
+
+    def keep(self, body: list[ast.stmt]) -> Kept:
+        before = -1
+        while before != (before := len(self.kept.statements) + len(self.needed) + len(self.tainted)):
+            for statement in body:
+                self._visit(statement, is_tainted=self.is_writer)
+        for statement in body:
+            self._observe(statement)
+        self.slice.lead(self._paths)
+        self.kept.needed = self.needed
+        self.kept.has_results = any(
+            isinstance(one, ast.Return) and one.value is not None and one not in self.kept.statements
+            for one in _statements(body)
+        )
+        return self.kept
+
+    def _visit(self, statement: ast.stmt, *, is_tainted: bool) -> bool:
+        """Keep a statement, or what is kept inside of it; return whether it is kept.
+
+        ``is_tainted`` says that it depends on settings whether the statement is reached.
+        """
+        is_read = self._reads(statement)
+        below = is_tainted or (is_read and isinstance(statement, (ast.If, ast.While, ast.For, ast.Match)))
+        inner = [] if isinstance(statement, _DEFINITIONS) else bodies_of(statement)
+        is_kept = sum(self._visit(one, is_tainted=below) for one in inner) > 0
+        if isinstance(statement, _JUMPS):
+            is_kept = is_tainted or is_read
+        if is_kept or is_read or self._is_needed(statement):
+            if statement not in self.kept.statements:
+                self.kept.statements.add(statement)
+                self._need(statement)
+            return True
+        return False
+
+    def _reads(self, statement: ast.stmt) -> bool:
+        """Return whether a statement has a word that matters, or what was computed from settings."""
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+            return False
+        if isinstance(statement, _DEFINITIONS):
+            return self.slice.has_words(statement, self.module)
+        nodes = heads_of(statement) if bodies_of(statement) else [statement]
+        is_tainted = any(self._has_taint(one) for one in nodes)
+        if is_tainted:
+            self.kept.reading.add(statement)
+        if is_tainted and not bodies_of(statement):
+            self.tainted.update(bound_by(statement))
+        return is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)
+
+    def _has_taint(self, node: ast.stmt | ast.expr) -> bool:
+        if self.slice.has_readers(node, self.module):
+            return True
+        return any(_has_line(_body(node), self.slice.lines_with(name, self.module)) for name in self.tainted)
+
+    def _is_needed(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, (ast.Global, ast.Nonlocal)) or self._fills(statement):
+            return True
+        if isinstance(statement, ast.Expr) and isinstance(statement.value, (ast.Yield, ast.YieldFrom, ast.Await)):
+            return True
+        return any(name in self.needed for name in bound_by(statement)) or self._collects(statement)
+
+    def _fills(self, statement: ast.stmt) -> bool:
+        """Return whether a statement defines or calls an inner function that adds to a collection which is needed."""
+        if isinstance(statement, ast.ClassDef) or (bodies_of(statement) and not isinstance(statement, _DEFINITIONS)):
+            return False
+        has_inner = isinstance(statement, _DEFINITIONS) or "lambda" in ast.unparse(statement)
+        for node in ast.walk(statement):
+            match node:
+                case ast.Call(func=ast.Attribute(value=owner, attr=name)) if has_inner and name in _COLLECTING:
+                    if self._leads(owner):
+                        self._filling.update(bound_by(statement))
+                        return True
+                case ast.Call(func=ast.Name(id=name)) if name in self._filling:
+                    return True
+        return False
+
+    def _collects(self, statement: ast.stmt) -> bool:
+        """Return whether a statement changes a collection that is needed: `names.append("attn")`, `table["a"] = 1`."""
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name))) if name in _COLLECTING:
+                return self._leads(owner)
+            case ast.Assign(targets=[ast.Subscript(value=owner)]) | ast.AugAssign(target=ast.Subscript(value=owner)):
+                return self._leads(owner)
+            case ast.Delete(targets=[ast.Subscript(value=owner), *_]):
+                return self._leads(owner)
+        return False
+
+    def _leads(self, owner: ast.expr) -> bool:
+        while isinstance(owner, ast.Subscript):
+            owner = owner.value
+        match owner:
+            case ast.Name(id=name):
+                return name in self.needed
+            case ast.Attribute(attr=name):
+                return name in self.slice.paths
+        return False
+
+    def _need(self, statement: ast.stmt) -> None:
+        """Note what a kept statement needs: variables, and the attributes that lead to what it uses."""
+        if isinstance(statement, _DEFINITIONS):
+            self.needed.update(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+            return
+        for root in heads_of(statement) if bodies_of(statement) else [statement]:
+            for node in ast.walk(root):
+                match node:
+                    case ast.Name(id=name):
+                        self.needed.add(name)
+                    case ast.Attribute(value=owner, attr=name) if name in self.slice.settings:
+                        self._lead(owner)
+                    case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=arguments, keywords=words):
+                        if name in self.slice.writers:
+                            for one in (*arguments, *(word.value for word in words)):
+                                self._lead(one)
+                        elif name in _BY_NAME and _names_setting(arguments):
+                            self._lead(arguments[0])
+
+    def _lead(self, owner: ast.expr) -> None:
+        while isinstance(owner, ast.Attribute):
+            self._paths.add(owner.attr)
+            owner = owner.value
+
+    def _observe(self, statement: ast.stmt) -> None:
+        """Note the conditions on which statements depend that are not evaluated."""
+        if isinstance(statement, _DEFINITIONS) or statement not in self.kept.statements:
+            return
+        inner = bodies_of(statement)
+        if isinstance(statement, (ast.If, ast.While)) and any(
+            one not in self.kept.statements and has_effect(one) for one in inner
+        ):
+            self.kept.observed.add(statement)
+        for one in inner:
+            self._observe(one)
+
+
+def _gives(statement: ast.stmt) -> bool:
+    """Return whether a statement gives something to the code that calls its function: a value, or a refusal."""
+    return isinstance(statement, (ast.Assert, ast.Raise)) or (
+        isinstance(statement, ast.Return) and statement.value is not None
+    )
+
+
+def _names_setting(arguments: list[ast.expr]) -> bool:
+    match arguments:
+        case [_, ast.Constant(value=name), *_]:
+            return name in SETTINGS or name in TRACKERS
+    return True
+
+
+def _body(node: ast.stmt | ast.expr) -> tuple[int, int]:
+    """Return the lines of a statement; of a definition, those of its body."""
+    first = node.body[0].lineno if isinstance(node, _DEFINITIONS) else node.lineno
+    return first, node.end_lineno or node.lineno
+
+
+def _has_line(span: tuple[int, int], lines: list[int]) -> bool:
+    at = bisect_left(lines, span[0])
+    return at < len(lines) and lines[at] <= span[1]
+
+
+def _lines_within(span: tuple[int, int], lines: list[int]) -> tuple[int, ...]:
+    return tuple(lines[bisect_left(lines, span[0]) : bisect_left(lines, span[1] + 1)])
+
+
+def _own_lines(node: ast.ClassDef) -> tuple[int, int]:
+    """Return the lines of a class up to its first method."""
+    first = next((one.lineno for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))), None)
+    return node.lineno, (first or (node.end_lineno or node.lineno) + 1) - 1
+
+
+def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for one in body:
+        yield one
+        yield from _statements(bodies_of(one))
+
+
+def has_effect(statement: ast.stmt) -> bool:
+    """Return whether a statement does more than show a text to people."""
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Import() | ast.ImportFrom():
+            return False
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
+            return name not in _SPEAKING
+    return True
+
+
+def bodies_of(statement: ast.stmt) -> list[ast.stmt]:
+    """Return the statements directly below a compound statement."""
+    result: list[ast.stmt] = []
+    for name in ("body", "orelse", "finalbody"):
+        part = getattr(statement, name, None)
+        if isinstance(part, list):
+            result += part
+    for handler in getattr(statement, "handlers", ()):
+        result += handler.body
+    for case in getattr(statement, "cases", ()):
+        result += case.body
+    return result
+
+
+def heads_of(statement: ast.stmt) -> list[ast.expr]:
+    """Return the expressions of a compound statement itself."""
+    match statement:
+        case ast.If(test=test) | ast.While(test=test):
+            return [test]
+        case ast.For(target=target, iter=source) | ast.AsyncFor(target=target, iter=source):
+            return [target, source]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return [part for one in items for part in (one.context_expr, one.optional_vars) if part is not None]
+        case ast.Match(subject=subject):
+            return [subject]
+    return []
+
+
+def bound_by(statement: ast.stmt) -> Iterator[str]:
+    """Yield the variables that a simple statement, a loop or a definition binds."""
+    match statement:
+        case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+            yield from _names_in(targets)
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target) | ast.For(target=target):
+            yield from _names_in([target])
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (one.asname or one.name.partition(".")[0] for one in names)
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            yield from _names_in([one.optional_vars for one in items if one.optional_vars is not None])
+
+
+def _names_in(targets: Iterable[ast.expr]) -> Iterator[str]:
+    for target in targets:
+        if isinstance(target, ast.Name):
+            yield target.id
+        elif isinstance(target, (ast.Tuple, ast.List)):
+            yield from _names_in(target.elts)
+        elif isinstance(target, ast.Starred):
+            yield from _names_in([target.value])
+
+
+def functions_of(body: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, AnyFunction]]:
+    """Yield the functions and methods among some statements, and in those; inner functions are part of theirs."""
+    for statement in body:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            yield prefix + statement.name, statement
+        elif isinstance(statement, ast.ClassDef):
+            yield from functions_of(statement.body, f"{statement.name}.")
+        else:
+            yield from functions_of(bodies_of(statement), prefix)

@@ -1,0 +1,364 @@
+"""Execution of the statements of a slice."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cgmigrate.proof.flow import attributes
+from cgmigrate.proof.flow.expressions import Evaluator
+from cgmigrate.proof.flow.limits import NotFollowedError
+from cgmigrate.proof.flow.modules import Import
+from cgmigrate.proof.flow.names import class_of, imported
+from cgmigrate.proof.flow.replacements import Replacement
+from cgmigrate.proof.flow.run import RaisedError
+from cgmigrate.proof.flow.slices import Kept
+from cgmigrate.proof.flow.values import Bound, Builtin, Class, External, Function, Object, Unknown, shown
+
+_MOST_TURNS = 64
+_ANY_ERROR = frozenset(("Exception", "BaseException"))
+
+
+class ReturnedError(Exception):
+    """A function returns."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.value = value
+
+
+class _BreakError(Exception):
+    pass
+
+
+class _ContinueError(Exception):
+    pass
+
+
+def execute(own: Evaluator, body: Sequence[ast.stmt], kept: Kept) -> None:
+    """Execute the statements of a body that are kept."""
+    for statement in body:
+        if statement not in kept.statements:
+            continue
+        own.run.step()
+        before, own.run.is_reading = own.run.is_reading, statement in kept.reading
+        try:
+            if type(statement) in _COMPOUND:
+                _COMPOUND[type(statement)](own, statement, kept)
+                continue
+            own.run.note(own.module, statement)
+            method = _SIMPLE.get(type(statement))
+            if method is not None:
+                method(own, statement)
+        finally:
+            own.run.is_reading = before
+
+
+# --- simple statements ----------------------------------------------------------------------------
+
+
+def _assign(own: Evaluator, node: ast.Assign) -> None:
+    value = own.value(node.value)
+    for target in node.targets:
+        own.bind(target, value)
+
+
+def _annotated(own: Evaluator, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        own.bind(node.target, own.value(node.value))
+
+
+def _augmented(own: Evaluator, node: ast.AugAssign) -> None:
+    target = ast.copy_location(_loaded(node.target), node)
+    old = own.value(target)
+    if isinstance(old, list) and isinstance(node.op, ast.Add):
+        more = own.items(own.value(node.value))
+        old += [Unknown(f"more of {shown(old)}")] if more is None else more
+        return
+    value = own.value(ast.copy_location(ast.BinOp(target, node.op, node.value), node))
+    if isinstance(old, dict) and isinstance(value, dict):
+        old.update(value)
+        return
+    own.bind(node.target, value)
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    match target:
+        case ast.Name(id=name):
+            return ast.Name(name, ast.Load())
+        case ast.Attribute(value=owner, attr=name):
+            return ast.Attribute(owner, name, ast.Load())
+        case ast.Subscript(value=owner, slice=key):
+            return ast.Subscript(owner, key, ast.Load())
+    return target
+
+
+def _expression(own: Evaluator, node: ast.Expr) -> None:
+    value = own.value(node.value)
+    if own.run.is_reading and not isinstance(node.value, (ast.Call, ast.Yield, ast.Await)):
+        own.run.event("reads", value)
+
+
+def _return(own: Evaluator, node: ast.Return) -> None:
+    raise ReturnedError(own.value(node.value) if node.value is not None else None)
+
+
+def _raise(_own: Evaluator, node: ast.Raise) -> None:
+    match node.exc:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) | ast.Name(id=name) | ast.Attribute(attr=name):
+            raise RaisedError(name, is_explicit=True)
+    raise RaisedError("Exception", is_explicit=True)
+
+
+def _assert(own: Evaluator, node: ast.Assert) -> None:
+    if not own.run.is_test:
+        if not own.truth(own.value(node.test)):
+            raise RaisedError("AssertionError", is_explicit=True)
+        return
+    own.run.has_read = False
+    value = own.value(node.test)
+    if isinstance(value, Unknown):
+        # The test passes; so does it after the edits if this is the same.
+        own.run.event("asserts", value)
+    elif not own.truth(value) and own.run.has_read:
+        raise RaisedError("AssertionError")
+
+
+def _delete(own: Evaluator, node: ast.Delete) -> None:
+    for target in node.targets:
+        match target:
+            case ast.Name(id=name):
+                own.scope.names.pop(name, None)
+            case ast.Attribute(value=owner, attr=name):
+                attributes.delete(own.run, own.value(owner), name)
+            case ast.Subscript(value=owner, slice=key):
+                table, index = own.value(owner), own.value(key)
+                if isinstance(table, dict):
+                    table.pop(index, None)
+
+
+def _import(own: Evaluator, node: ast.Import) -> None:
+    for alias in node.names:
+        full = alias.name if alias.asname else alias.name.partition(".")[0]
+        own.scope.names[alias.asname or full] = imported(own.run, own.module, Import(full))
+
+
+def _import_from(own: Evaluator, node: ast.ImportFrom) -> None:
+    source = "." * node.level + (node.module or "")
+    for alias in node.names:
+        full = f"{source}.{alias.name}"
+        if not own.run.side.world.has_class(full) and full.startswith("megatron.core"):
+            raise RaisedError("ImportError")
+        own.scope.names[alias.asname or alias.name] = imported(own.run, own.module, Import(source, alias.name))
+
+
+def _function(own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    value: object = Function(own.module, node, own.scope)
+    own.scope.names[node.name] = decorated(own, node, value)
+
+
+def decorated(own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef, value: object) -> object:
+    """Return what the decorators of a function return for it."""
+    for decorator in reversed(node.decorator_list):
+        function = own.value(decorator)
+        if isinstance(function, (Function, Bound)):
+            value = own.run.call(function, [value], {})
+    return value
+
+
+def _class(own: Evaluator, node: ast.ClassDef) -> None:
+    own.scope.names[node.name] = Class(own.module, node, own.scope)
+    class_of(own.run, own.module, node)
+
+
+def _jump(_own: Evaluator, node: ast.Break | ast.Continue) -> None:
+    raise _BreakError if isinstance(node, ast.Break) else _ContinueError
+
+
+def _outer(own: Evaluator, node: ast.Global | ast.Nonlocal) -> None:
+    """Names of outer scopes are only read: what sets them is not followed."""
+    own.run.event("outer names", *node.names)
+
+
+# --- compound statements --------------------------------------------------------------------------
+
+
+def _if(own: Evaluator, node: ast.If, kept: Kept) -> None:
+    for line in (node.test,):
+        own.run.note(own.module, line)
+    value = own.value(node.test)
+    if _only_raises(node) and isinstance(own.run.resolved(value), Unknown):
+        return
+    is_true = own.truth(value)
+    if node in kept.observed:
+        own.run.event("condition", is_true)
+    execute(own, node.body if is_true else node.orelse, kept)
+
+
+def _only_raises(node: ast.If) -> bool:
+    return not node.orelse and isinstance(node.body[-1], ast.Raise)
+
+
+def _for(own: Evaluator, node: ast.For | ast.AsyncFor, kept: Kept) -> None:
+    own.run.note(own.module, node.iter)
+    source = own.value(node.iter)
+    items = own.items(source)
+    if items is None:
+        key = shown(source)
+        items = (
+            [Object(f"item of {key}", is_part=True, is_argument=True)] if own.run.choose(f"loop over {key}", 2) else []
+        )
+    for item in items:
+        own.bind(node.target, item)
+        try:
+            execute(own, node.body, kept)
+        except _BreakError:
+            return
+        except _ContinueError:
+            continue
+    execute(own, node.orelse, kept)
+
+
+def _while(own: Evaluator, node: ast.While, kept: Kept) -> None:
+    for _ in range(_MOST_TURNS):
+        value = own.value(node.test)
+        if not own.truth(value):
+            return
+        try:
+            execute(own, node.body, kept)
+        except _BreakError:
+            return
+        except _ContinueError:
+            continue
+        if not isinstance(value, bool) or isinstance(node.test, ast.Constant):
+            return
+    raise NotFollowedError("it has a loop with too many turns")
+
+
+def _with(own: Evaluator, node: ast.With | ast.AsyncWith, kept: Kept) -> None:
+    expected = ""
+    managers = []
+    for item in node.items:
+        own.run.note(own.module, item.context_expr)
+        value = own.value(item.context_expr)
+        if isinstance(item.context_expr, ast.Call):
+            expected = expected or _expected(own, item.context_expr)
+        managers.append(value)
+        if isinstance(value, Replacement):
+            value.enter(own.run)
+        if item.optional_vars is not None:
+            own.bind(item.optional_vars, entered(own, value))
+    try:
+        execute(own, node.body, kept)
+    except RaisedError as error:
+        if not expected or not _catches(error.name, expected):
+            raise
+        own.run.event("raises", error.name)
+    finally:
+        for one in reversed(managers):
+            if isinstance(one, Replacement):
+                one.leave(own.run)
+
+
+def entered(own: Evaluator, value: object) -> object:
+    """Return what a context manager gives: what a function yields, or what a method returns."""
+    if isinstance(value, Replacement):
+        return value.value
+    if isinstance(value, Object) and isinstance(value.of, Class):
+        return own.run.call(attributes.read(own.run, value, "__enter__", Builtin("none")), [], {})
+    if isinstance(value, list) and value:
+        return value[0]
+    return value
+
+
+def _expected(own: Evaluator, call: ast.Call) -> str:
+    """Return the error that a context manager catches: `pytest.raises(ValueError)`."""
+    function = own.value(call.func)
+    if isinstance(function, External) and function.name in ("pytest.raises", "contextlib.suppress") and call.args:
+        return ast.unparse(call.args[0]).rpartition(".")[2]
+    return ""
+
+
+def _catches(name: str, expected: str) -> bool:
+    return name in expected or expected in _ANY_ERROR or (expected.startswith("(") and "Exception" in expected)
+
+
+def _try(own: Evaluator, node: ast.Try, kept: Kept) -> None:
+    try:
+        execute(own, node.body, kept)
+        execute(own, node.orelse, kept)
+    except RaisedError as error:
+        handler = next((one for one in node.handlers if _handles(one, error.name)), None)
+        if handler is None:
+            execute(own, node.finalbody, kept)
+            raise
+        if handler.name:
+            own.scope.names[handler.name] = Unknown(f"error {error.name}")
+        execute(own, handler.body, kept)
+    except (ReturnedError, _BreakError, _ContinueError):
+        execute(own, node.finalbody, kept)
+        raise
+    execute(own, node.finalbody, kept)
+
+
+def _handles(handler: ast.ExceptHandler, name: str) -> bool:
+    return handler.type is None or _catches(name, ast.unparse(handler.type))
+
+
+def _match(own: Evaluator, node: ast.Match, kept: Kept) -> None:
+    subject = own.value(node.subject)
+    for case in node.cases:
+        fits = _fits(own, case.pattern, subject)
+        if own.truth(fits) and (case.guard is None or own.truth(own.value(case.guard))):
+            execute(own, case.body, kept)
+            return
+
+
+def _fits(own: Evaluator, pattern: ast.pattern, subject: object) -> object:
+    match pattern:
+        case ast.MatchValue(value=value):
+            return own.compared(subject, ast.Eq(), own.value(value))
+        case ast.MatchSingleton(value=value):
+            return own.compared(subject, ast.Is(), value)
+        case ast.MatchAs(pattern=None, name=name):
+            if name is not None:
+                own.scope.names[name] = subject
+            return True
+        case ast.MatchOr(patterns=patterns):
+            return any(own.truth(_fits(own, one, subject)) for one in patterns)
+    for part in ast.walk(pattern):
+        if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
+            own.scope.names[part.name] = Unknown(f"{part.name} in {shown(subject)}")
+    return Unknown(f"{ast.unparse(pattern)} fits {shown(subject)}")
+
+
+_SIMPLE: dict[type[ast.stmt], Callable[[Evaluator, Any], None]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Break: _jump,
+    ast.Continue: _jump,
+    ast.Global: _outer,
+    ast.Nonlocal: _outer,
+}
+_COMPOUND: dict[type[ast.stmt], Callable[[Evaluator, Any, Kept], None]] = {
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.Try: _try,
+    ast.Match: _match,
+}

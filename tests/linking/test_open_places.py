@@ -1,0 +1,203 @@
+"""A fix is safe only if every appearance of the names that it changes is accounted for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from subprocess import run
+
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+
+RECIPE = """\
+from megatron.core.transformer.transformer_config import TransformerConfig
+
+
+def build():
+    return TransformerConfig(num_layers=2, hidden_size=64, num_attention_heads=4, enable_cuda_graph=True)
+"""
+CONF = "model:\n  num_layers: 2\n  hidden_size: 64\n  num_attention_heads: 4\n  enable_cuda_graph: true\n"
+
+
+def notebook(source: str, kind: str = "code") -> str:
+    """Return a notebook with one cell."""
+    return json.dumps({"cells": [{"cell_type": kind, "source": [source]}]})
+
+
+def is_fixed(folder: Path, texts: Mapping[str, str | bytes], cgmigrate: Run, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Return whether `fix` changes the first of some files of a checkout."""
+    for path, content in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())
+    for words in (("init", "-q"), ("add", "-A")):
+        run(("git", *words), cwd=folder, check=True)
+    monkeypatch.chdir(folder)
+    cgmigrate("fix", ".")
+    name, text = next(iter(texts.items()))
+    return (folder / name).read_text(encoding="utf-8") != text
+
+
+MAIN = "from recipe import build\n\n"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param({}, id="nothing else"),
+        pytest.param({"main.py": "from recipe import build\n\nbuild()\n"}, id="code that does not read it"),
+        pytest.param(
+            {"other.py": "args = parser.parse_args()\nprint(args.enable_cuda_graph)\n"}, id="arguments of a program"
+        ),
+        pytest.param(
+            {"main.py": "from recipe import build\n\nbuild().enable_cuda_graphs\n"}, id="a longer name is another one"
+        ),
+        pytest.param({"NOTES.md": "We set `enable_cuda_graph` in the recipe.\n"}, id="prose"),
+        pytest.param({"run.sh": "# enable_cuda_graph is on\npython main.py\n"}, id="a comment"),
+        pytest.param({"check.sh": "grep -c num_layers recipe.py\n"}, id="grep for another name"),
+        pytest.param({"wide.sh": "sed 's/hidden_size=64/hidden_size=128/' recipe.py > wide.py\n"}, id="sed of another"),
+        pytest.param(
+            {"eager.py": RECIPE.replace("=True", "=False").replace("build", "eager")}, id="another constructor call"
+        ),
+        pytest.param({"a.ipynb": notebook("x.enable_cuda_graph", kind="markdown")}, id="prose of a notebook"),
+        pytest.param({"a.ipynb": notebook("!torchrun train.py --enable-cuda-graph")}, id="a flag in a notebook"),
+        pytest.param(
+            {"main.py": "from recipe import build\n\nprint({k: v for k, v in vars(build()).items()})\n"},
+            id="a copy of all entries",
+        ),
+    ],
+)
+def test_what_is_accounted_for_leaves_a_fix_safe(
+    tmp_path: Path, others: dict[str, str | bytes], cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {"recipe.py": RECIPE, **others}, cgmigrate, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param({"main.py": "from recipe import build\n\nprint(build().enable_cuda_graph)\n"}, id="a read"),
+        pytest.param(
+            {
+                "names.py": "TEXT = 'graphs: {cfg.enable_cuda_graph}'\n",
+                "main.py": "from names import TEXT\nfrom recipe import build\n\nprint(TEXT.format(cfg=build()))\n",
+            },
+            id="a text that a program has",
+        ),
+        pytest.param(
+            {"main.py": "from recipe import build\n\n[k for k in vars(build()) if k.endswith('_cuda_graph')]\n"},
+            id="a part of the name",
+        ),
+        pytest.param(
+            {"main.py": "from recipe import build\n\n[k for k, v in vars(build()).items() if v is True]\n"},
+            id="a filter by value",
+        ),
+        pytest.param({"main.py": f"{MAIN}print(vars(build())['ENABLE_CUDA_GRAPH'.lower()])\n"}, id="capital letters"),
+        pytest.param({"main.py": f"{MAIN}print(snake(build(), 'enableCudaGraph'))\n"}, id="camel case"),
+        pytest.param(
+            {"main.py": f"{MAIN}print(re.findall(r'\\benable_cuda_graph=(\\w+)', repr(build())))\n"}, id="a pattern"
+        ),
+        pytest.param(
+            {"check.sh": "# v\xe9rifie\npython -c 'build().enable_cuda_graph'\n".encode("latin-1")}, id="latin-1"
+        ),
+        pytest.param({".gitignore": ".env\n", ".env": "FIELDS=enable_cuda_graph\n"}, id="a file that git ignores"),
+        pytest.param({"columns.txt": "num_layers\nenable_cuda_graph\n"}, id="a list of names"),
+        pytest.param({"report.md": "Graphs: ${enable_cuda_graph}\n"}, id="a template of a page"),
+        pytest.param({"check.sh": "grep -c 'graph=True' recipe.py\n"}, id="grep for the old text"),
+        pytest.param({"usage.rst": ">>> build().enable_cuda_graph\nTrue\n"}, id="a doctest"),
+        pytest.param({"a.ipynb": notebook("config = replace(config, enable_cuda_graph=False)")}, id="a notebook"),
+        pytest.param({"a.ipynb": notebook("%%writefile o.yaml\nenable_cuda_graph: 1")}, id="a file of a notebook"),
+        pytest.param({"run.sh": "python - <<EOF\nprint(cfg.enable_cuda_graph)\nEOF\n"}, id="code in a script"),
+        pytest.param({"recipe.py.j2": "cfg.enable_cuda_graph = {{ graphs }}\n"}, id="code in a template"),
+        pytest.param({"page.html": "{% if cfg.enable_cuda_graph %}graphs{% endif %}\n"}, id="a template"),
+        pytest.param({"variant.sh": "sed 's/enable_cuda_graph=True//' recipe.py > eager.py\n"}, id="sed"),
+        pytest.param(
+            {
+                "patch.py": "from megatron.core.transformer.transformer_config import TransformerConfig\n\n"
+                "TransformerConfig.__init__ = lambda self, **kw: None\n",
+                "main.py": "import patch\nimport recipe\n",
+            },
+            id="a method that is replaced",
+        ),
+        pytest.param(
+            {
+                "megatron/core/transformer/transformer_config.py": "class TransformerConfig:\n"
+                "    def __init__(self, num_layers, hidden_size, num_attention_heads, enable_cuda_graph=False):\n"
+                "        pass\n"
+            },
+            id="a copy of the class without the new name",
+        ),
+    ],
+)
+def test_an_open_place_makes_the_fix_of_an_object_unsafe(
+    tmp_path: Path, others: dict[str, str | bytes], cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not is_fixed(tmp_path, {"recipe.py": RECIPE, **others}, cgmigrate, monkeypatch)
+
+
+LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "is_safe"),
+    [
+        pytest.param({"main.py": LOAD}, True, id="code that loads it"),
+        pytest.param({"other.yaml": CONF, "main.py": LOAD}, True, id="another configuration with the same value"),
+        pytest.param(
+            {"off.yaml": CONF.replace("true", "false"), "main.py": LOAD},
+            False,
+            id="another configuration with another value",
+        ),
+        pytest.param({"off.yaml": CONF.replace("true", "false")}, True, id="another one, which no code loads"),
+        pytest.param({"same.json": '{"enable_cuda_graph": true}\n'}, True, id="JSON with the same value"),
+        pytest.param({"off.json": '{"enable_cuda_graph": false}\n'}, False, id="JSON with another value"),
+        pytest.param(
+            {"off.yaml": "model:\n  enable_cuda_graph: false\n", "main.py": f"{LOAD}model.update(yaml.safe_load(x))\n"},
+            False,
+            id="a false that is merged over it",
+        ),
+        pytest.param({"over.toml": "enable_cuda_graph = false\n"}, False, id="TOML"),
+        pytest.param({"notes.yaml": "# enable_cuda_graph is on\nlayers: 2\n"}, True, id="a comment"),
+        pytest.param({"run.sh": "grep -q num_layers conf.yaml\n"}, True, id="grep for another key"),
+        pytest.param({"run.sh": "grep -q 'enable_.*: true' conf.yaml\n"}, False, id="grep for the old line"),
+        pytest.param(
+            {"main.py": f"{LOAD}print([k for k, v in model.items() if v is True])\n"},
+            False,
+            id="a loop that tests values",
+        ),
+        pytest.param({"run.sh": "awk '/_cuda_graph/ {print $2}' conf.yaml\n"}, False, id="awk"),
+        pytest.param({"README.md": "    python main.py model.enable_cuda_graph=false\n"}, False, id="an override"),
+        pytest.param(
+            {"main.py": f"{LOAD}for key, value in model.items():\n    print('--' + key.replace('_', '-'), value)\n"},
+            False,
+            id="flags that are spelled from keys",
+        ),
+    ],
+)
+def test_keys_of_a_mapping(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {"conf.yaml": CONF, **others}, cgmigrate, monkeypatch) is is_safe
+
+
+TRAIN = "#!/bin/bash\npython pretrain_gpt.py --num-layers 2 --enable-cuda-graph --te-rng-tracker\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "is_safe"),
+    [
+        pytest.param({}, True, id="nothing else"),
+        pytest.param({"all.sh": "bash train.sh\n"}, True, id="a script that runs it"),
+        pytest.param({"all.sh": "bash -x train.sh 2>&1 | grep -c 'able-cuda-graph'\n"}, False, id="its trace"),
+        pytest.param({"all.sh": "sed 's/--enable-cuda-graph//' train.sh > other.sh\n"}, False, id="sed"),
+        pytest.param(
+            {"all.sh": "sed 's/--num-layers 2/--num-layers 4/' train.sh > other.sh\n"}, True, id="sed of another flag"
+        ),
+    ],
+)
+def test_words_of_a_command_line(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {"train.sh": TRAIN, **others}, cgmigrate, monkeypatch) is is_safe
