@@ -24,6 +24,7 @@ from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.text_tools import (
     TextChange,
+    TextPlace,
     name_parts_in,
     name_tests_in,
     names_from_outside,
@@ -89,6 +90,8 @@ class OpenPlaces:
     _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
     """Classes → the code that replaces one of them."""
 
+    _name_parts: dict[frozenset[str], list[TextPlace]] = field(default_factory=dict)
+    """Names → the places that make one of parts."""
     _outside: dict[tuple[str, str], bool] = field(default_factory=dict)
     """Two files of different projects → whether the first is a program that has the name of the other."""
     _loaders: list[str] | None = None
@@ -180,18 +183,23 @@ class OpenPlaces:
         yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
         if not fix.is_proved:
             near = partial(self._is_near, own=own)
-            places = chain(name_parts_in(self.texts, fix.names, own), tools_about(fix.text_change, self.texts, near))
+            places = chain(self._name_parts_of(fix.names, own), tools_about(fix.text_change, self.texts, near))
             yield from (OpenPlace(*one) for one in places)
 
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
         own = os.path.realpath(fix.path)
         if is_open:
-            yield from name_parts_in(self.texts, fix.names, own)
+            yield from self._name_parts_of(fix.names, own)
         yield from readers_of_exports(own, fix.old, self.texts)
         # What runs a script can look at what it prints; a mapping is not run.
         if not own.endswith(YAML):
             yield from uses_of_output(own, self.texts)
         yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
+
+    def _name_parts_of(self, names: frozenset[str], own: str) -> Iterator[TextPlace]:
+        if names not in self._name_parts:
+            self._name_parts[names] = list(name_parts_in(self.texts, names))
+        return (one for one in self._name_parts[names] if one[0] != own)
 
     def _class_changes_of(self, classes: frozenset[str], *, is_own: bool) -> list[OpenPlace]:
         if (classes, is_own) not in self._changes:

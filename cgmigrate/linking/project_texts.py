@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from cgmigrate.project.checkout import tracked_files
+from cgmigrate.project.checkout import files_git_ignores, files_git_searches
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -25,15 +26,24 @@ class ProjectTexts:
 
     top: str
     _texts: dict[str, str] = field(default_factory=dict)
+    _ignored: list[str] | None = None
+    """The files that git does not search."""
     _holding: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
     def holding(self, words: Iterable[str]) -> list[str]:
         """Return the real paths of the files that contain one of some words, in any case."""
         key = tuple(sorted(set(words)))
         if key not in self._holding:
-            paths = tracked_files(self.top, key, "*", any_case=True)
-            self._holding[key] = sorted({os.path.realpath(one) for one in paths})
+            pattern = re.compile("|".join(map(re.escape, key)), re.IGNORECASE)
+            ignored = [one for one in self._ignored_files() if pattern.search(self.text(one))]
+            searched = map(os.path.realpath, files_git_searches(self.top, key))
+            self._holding[key] = sorted({*searched, *ignored})
         return self._holding[key]
+
+    def _ignored_files(self) -> list[str]:
+        if self._ignored is None:
+            self._ignored = list(map(os.path.realpath, files_git_ignores(self.top)))
+        return self._ignored
 
     def text(self, path: str) -> str:
         """Return the text of a file, empty for one that cannot be read. No byte prevents that others are seen."""

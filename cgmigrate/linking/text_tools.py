@@ -31,6 +31,8 @@ _PATCHES = (".patch", ".diff")
 _TOOL_WORDS = ("sed", "awk", "perl", "grep", "rg ", "yq", "jq", "head", "tail", "wc ", "cmp", "diff", "cut ", "tr ")
 _OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "${0")
 _READ_WORDS = ("read_text", "read_bytes", "readline", "open(", "splitlines", "getsource", "hashlib", "fileinput")
+_SCRIPT_WORDS = ("#!", "bash", "echo", "cat ", "python", "cp ")
+"""Scripts have one of them, which may give a file to any command."""
 _TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
 _BY_POSITION = re.compile(
     r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
@@ -141,7 +143,7 @@ class TextChange:
 
 def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str], bool]) -> Iterator[TextPlace]:
     """Yield the places that look at the text of a file that a fix changes, in the files that can be about it."""
-    for path in texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS, change.name)):
+    for path in texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS, *_SCRIPT_WORDS)):
         is_own = path == change.path and not path.endswith(_SHELL)
         if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
             continue
@@ -296,14 +298,13 @@ def uses_of_output(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
             yield other, text.count("\n", 0, match.start()) + 1, match.group().strip()[:60]
 
 
-def name_parts_in(texts: ProjectTexts, names: Collection[str], own: str) -> Iterator[TextPlace]:
+def name_parts_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
     """Yield the places that make a name or a flag of parts: ``--cuda-graph-$WHAT``."""
     begins = {name[: at + 1] for name in names for at, one in enumerate(name) if one == "_"}
     spelled = sorted({*begins, *(one.replace("_", "-") for one in begins)})
     pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(spelled)})(?=[${{%\"'<+])")
     for path in texts.holding(spelled):
-        skipped = path == own or is_part_of_megatron(path)
-        if not skipped and (match := pattern.search(texts.text(path))):
+        if not is_part_of_megatron(path) and (match := pattern.search(texts.text(path))):
             yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
 
 

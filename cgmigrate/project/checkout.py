@@ -80,7 +80,7 @@ def tracked_yaml(folders: Iterable[str], words: Iterable[str]) -> list[str]:
     return [path for top in tops for path in tracked_files(top, words, "*.yaml", "*.yml")]
 
 
-def tracked_files(top: str, words: Iterable[str], *paths: str, any_case: bool = False) -> list[str]:
+def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
     """Return the files of a project that contain one of the words, with paths as those of `Discovery`.
 
     ``paths`` are patterns of the files to search; with them, those that git does not track, or ignores, are searched
@@ -89,11 +89,24 @@ def tracked_files(top: str, words: Iterable[str], *paths: str, any_case: bool = 
     """
     words = list(words)
     if checkout_of(top) is None:
-        names = _searched(top, [""], words, paths, any_case=any_case)
+        names = _searched(top, [""], words, paths)
     else:
-        names = _grep(top, words, paths, untracked=bool(paths), any_case=any_case)
-        names += _searched(top, _ignored(top), words, paths, any_case=any_case) if paths else []
+        names = _grep(top, words, paths, untracked=bool(paths))
+        names += _searched(top, _ignored(top), words, paths) if paths else []
     return [shown_path(os.path.join(top, name)) for name in names]
+
+
+def files_git_searches(top: str, words: Iterable[str]) -> list[str]:
+    """Return the files of a checkout that contain one of the words in any case, those that are not committed too."""
+    if checkout_of(top) is None:
+        return []
+    return [os.path.join(top, name) for name in _grep(top, words, ("*",), untracked=True, any_case=True)]
+
+
+def files_git_ignores(top: str) -> list[str]:
+    """Return the files of a project that git does not search, and a program may read; all files outside of git."""
+    names = [""] if checkout_of(top) is None else _ignored(top)
+    return [os.path.join(top, name) for name in _files_below(top, names, ())]
 
 
 def _grep(
@@ -108,11 +121,9 @@ def _grep(
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
 
 
-def _searched(
-    top: str, names: Sequence[str], words: Iterable[str], patterns: Sequence[str], *, any_case: bool = False
-) -> list[str]:
+def _searched(top: str, names: Sequence[str], words: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """Return the files, of some files and folders of a project, that contain one of the words."""
-    word = re.compile("|".join(map(re.escape, _needed(words))).encode(), re.IGNORECASE if any_case else 0)
+    word = re.compile("|".join(map(re.escape, _needed(words))).encode())
     return [name for name in _files_below(top, names, patterns) if word.search(_text(os.path.join(top, name)))]
 
 
@@ -142,14 +153,19 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 
 
 def _ignored(top: str) -> list[str]:
-    """Return the files and folders that git ignores, but those of tools, builds and results."""
+    """Return the files and folders that git ignores, but those of tools, builds and results.
+
+    A hidden folder that git ignores is one of a tool.
+    """
     listed = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     names = [os.fsdecode(one) for one in listed[0].split(b"\0") if one] if listed else []
     result: list[str] = []
     for name in sorted(names):
         # Git lists a folder that ignores itself, and what is in it as well.
         is_below_last = bool(result) and result[-1].endswith("/") and name.startswith(result[-1])
-        if not is_below_last and _NOT_SEARCHED.isdisjoint(name.split("/")):
+        folders = name.split("/")[:-1]
+        is_of_tool = any(one.startswith(".") or one in _NOT_SEARCHED for one in folders)
+        if not is_below_last and not is_of_tool:
             result.append(name)
     return result
 
