@@ -247,10 +247,9 @@ def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
     """Return whether a place may set or read what a fix changes in an object or a mapping."""
     if place.kind is PlaceKind.KEYWORD or (place.kind is PlaceKind.FLAG and not place.path.endswith(CODE)):
         return False
-    if fix.is_proved:
-        # No attribute has a hyphen.
-        return place.kind in _FOR_OBJECTS and not (place.kind is PlaceKind.CODE and "-" in place.text)
-    return True
+    # No attribute has a hyphen.
+    is_flag = place.kind is PlaceKind.CODE and "-" in place.text
+    return not fix.is_proved or (place.kind in _FOR_OBJECTS and not is_flag)
 
 
 def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:
