@@ -7,7 +7,6 @@ Code that copies entries without looking at them sees nothing.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -28,11 +27,6 @@ WORDS = (
     "[",
 )
 """One of them is in code that does so."""
-_MAY_LOOK = re.compile(
-    r"\.(?:items|values)\(\)|\b(?:vars|dir|asdict|astuple|fields|filter|to_dict|to_container|model_dump|getmembers)\("
-    r"|__dict__|attr\(|\[[^\]]*(?:\bf[\"']|\.(?:lower|upper|replace|format|join|removeprefix|removesuffix|strip)\()"
-)
-"""Without it, a text is not parsed."""
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
 _ENTRIES = ("items", "values", "keys")
 _AROUND = ("sorted", "list", "iter", "reversed", "enumerate", "tuple")
@@ -79,8 +73,6 @@ class _Loop:
 
 def filters_in(text: str) -> Iterator[EntryFilter]:
     """Yield the code of a file that looks at entries."""
-    if not _MAY_LOOK.search(text):
-        return
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

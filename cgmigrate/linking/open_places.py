@@ -39,9 +39,9 @@ from cgmigrate.project.paths import is_test
 from cgmigrate.project.unread_files import is_report
 
 _PAST = (".log", ".orig", ".sarif")
-_LOADERS = ("yaml", "omegaconf", "hydra", "yq")
-_LOADS = re.compile(r"\b(?:yaml|omegaconf|hydra|ruamel)\b|\byq\b", re.IGNORECASE)
-"""What code and scripts that load YAML have."""
+_YAML = ("yaml", "omegaconf", "hydra", "yq")
+_JSON = ("json", "jq", "orjson", "ujson")
+"""What code and scripts have that load such data."""
 _FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
 _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
 """What code has that goes through the functions of modules."""
@@ -94,8 +94,8 @@ class OpenPlaces:
     """Names → the places that make one of parts."""
     _outside: dict[tuple[str, str], bool] = field(default_factory=dict)
     """Two files of different projects → whether the first is a program that has the name of the other."""
-    _loaders: list[str] | None = None
-    """The code and scripts that load YAML."""
+    _loaders: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+    """The words of those that load a kind of data → the code and scripts that do."""
 
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top)
@@ -108,7 +108,7 @@ class OpenPlaces:
                 self._is_near(place.path, own)
                 and _meets_settings(place, fix)
                 and (place.kind is not PlaceKind.OWN or self._gets(place.path, fix))
-                and (not _is_only_merged(place) or self._merges(own))
+                and self._is_read(place, fix)
             ):
                 return place
         others = (one for one in self._looking_at(fix, own) if (one.path, one.line) not in fix.accounted)
@@ -163,17 +163,30 @@ class OpenPlaces:
             return reaches(text, os.path.realpath(fix.path))
         return _ANY_OBJECT.search(text) is not None or not fix.makers.isdisjoint(_WORD.findall(text))
 
-    def _merges(self, own: str) -> bool:
-        """Return whether the project of a file has code or scripts that load YAML, and so may merge its mappings."""
-        if self._loaders is None:
-            self._loaders = [
+    def _is_read(self, place: OpenPlace, fix: FixOutline) -> bool:
+        """Return whether something may read the data in which a place is.
+
+        Any tool may read JSON that says something else, or a schema, which has a mapping as the value of the name.
+        Otherwise there has to be code, or a script, that loads such data.
+        """
+        if place.kind is not PlaceKind.KEY or isinstance(place.value, Mapping):
+            return True
+        own = os.path.realpath(fix.path)
+        if place.path.endswith(".json"):
+            return not _is_same(place, fix) or self._loads(own, _JSON)
+        return not _is_same(place, fix) and self._loads(own, _YAML)
+
+    def _loads(self, own: str, words: tuple[str, ...]) -> bool:
+        if words not in self._loaders:
+            loads = re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
+            self._loaders[words] = [
                 path
-                for path in self.texts.holding(_LOADERS)
+                for path in self.texts.holding(words)
                 if not is_part_of_megatron(path)
                 and OpenPlace(path, 1, "").may_run
-                and _LOADS.search(self.texts.text(path))
+                and loads.search(self.texts.text(path))
             ]
-        return any(is_of_project(path, own, self.top) for path in self._loaders)
+        return any(is_of_project(path, own, self.top) for path in self._loaders[words])
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
@@ -234,16 +247,9 @@ def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
     """Return whether a place may set or read what a fix changes in an object or a mapping."""
     if place.kind is PlaceKind.KEYWORD or (place.kind is PlaceKind.FLAG and not place.path.endswith(CODE)):
         return False
-    if fix.is_proved:
-        # No attribute has a hyphen.
-        return place.kind in _FOR_OBJECTS and not (place.kind is PlaceKind.CODE and "-" in place.text)
-    name = place.text.lower()
-    return not (place.kind is PlaceKind.KEY and name in fix.before and _same(place.value, fix.before[name]))
-
-
-def _is_only_merged(place: OpenPlace) -> bool:
-    """Return whether a place sets a key in YAML: a schema has a mapping there, and JSON is read by any code."""
-    return place.kind is PlaceKind.KEY and place.path.endswith(YAML) and not isinstance(place.value, Mapping)
+    # No attribute has a hyphen.
+    is_flag = place.kind is PlaceKind.CODE and "-" in place.text
+    return not fix.is_proved or (place.kind in _FOR_OBJECTS and not is_flag)
 
 
 def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:
@@ -255,5 +261,7 @@ def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:
     return "-" in place.text or (is_open and place.kind is not PlaceKind.TEXT)
 
 
-def _same(first: object, second: object) -> bool:
-    return type(first) is type(second) and first == second
+def _is_same(place: OpenPlace, fix: FixOutline) -> bool:
+    """Return whether another mapping has the value that a fix replaces."""
+    name = place.text.lower()
+    return name in fix.before and type(place.value) is type(fix.before[name]) and place.value == fix.before[name]

@@ -31,8 +31,6 @@ _PATCHES = (".patch", ".diff")
 _TOOL_WORDS = ("sed", "awk", "perl", "grep", "rg ", "yq", "jq", "head", "tail", "wc ", "cmp", "diff", "cut ", "tr ")
 _OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "${0")
 _READ_WORDS = ("read_text", "read_bytes", "readline", "open(", "splitlines", "getsource", "hashlib", "fileinput")
-_SCRIPT_WORDS = ("#!", "bash", "echo", "cat ", "python", "cp ")
-"""Scripts have one of them, which may give a file to any command."""
 _TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
 _BY_POSITION = re.compile(
     r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
@@ -143,7 +141,8 @@ class TextChange:
 
 def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str], bool]) -> Iterator[TextPlace]:
     """Yield the places that look at the text of a file that a fix changes, in the files that can be about it."""
-    for path in texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS, *_SCRIPT_WORDS)):
+    tools = texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS))
+    for path in sorted({*tools, *texts.holding((change.name,))}):
         is_own = path == change.path and not path.endswith(_SHELL)
         if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
             continue

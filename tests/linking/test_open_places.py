@@ -151,8 +151,8 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
             id="another configuration with another value",
         ),
         pytest.param({"off.yaml": CONF.replace("true", "false")}, True, id="another one, which no code loads"),
-        pytest.param({"same.json": '{"enable_cuda_graph": true}\n'}, True, id="JSON with the same value"),
-        pytest.param({"off.json": '{"enable_cuda_graph": false}\n'}, False, id="JSON with another value"),
+        pytest.param({"golden.json": '{"enable_cuda_graph": true}\n'}, True, id="JSON, which no code loads"),
+        pytest.param({"a.json": '{"enable_cuda_graph": true}\n', "main.py": f"import json\n{LOAD}"}, False, id="JSON"),
         pytest.param(
             {"off.yaml": "model:\n  enable_cuda_graph: false\n", "main.py": f"{LOAD}model.update(yaml.safe_load(x))\n"},
             False,

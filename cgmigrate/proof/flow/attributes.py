@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE
 from cgmigrate.proof.flow.names import bases_of, enumeration, global_name, is_record, members_of
 from cgmigrate.proof.flow.run import KEPT_STATE, RaisedError, Run
 from cgmigrate.proof.flow.values import (
@@ -80,7 +80,9 @@ def _of_object(run: Run, owner: Object, name: str) -> object:
 def _unset(run: Run, owner: Object, name: str) -> object:
     """Return an attribute that nothing has set."""
     if name in KEPT_STATE and not (owner.is_bare or _is_mock(owner)):
-        if owner.is_argument and name in TRACKERS:
+        # A test of an object that keeps the old scope is not about its modules.
+        is_other_test = run.is_test and name == MODULES and owner.fields.get(SCOPE)
+        if (owner.is_argument and name in TRACKERS) or is_other_test:
             return Unknown(f"{owner.key}.{name}")
         return _default(run, name)
     if owner.is_bare and owner.of is None and not owner.is_argument:

@@ -364,8 +364,7 @@ class Proofs:
 
 def _stem(path: str) -> str:
     """Return the name by which code imports a module."""
-    folder, name = os.path.split(path)
-    stem = name.removesuffix(".py")
+    folder, stem = os.path.split(path.removesuffix(".py"))
     return os.path.basename(folder) if stem == "__init__" else stem
 
 

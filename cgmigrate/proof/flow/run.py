@@ -144,8 +144,7 @@ class Run:
 
     def note(self, module: Module, node: ast.stmt | ast.expr) -> None:
         """Note the changes at the lines of some code; what is inside of a statement is noted when it is reached."""
-        inner = getattr(node, "body", None)
-        last = node.end_lineno or node.lineno
+        inner, last = getattr(node, "body", None), node.end_lineno or node.lineno
         if isinstance(inner, list):
             last = max(node.lineno, inner[0].lineno - 1)
         span = range(node.lineno, last + 1)

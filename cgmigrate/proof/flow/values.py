@@ -112,8 +112,9 @@ class Attribute:
 class Object:
     """An object with attributes; the same key is the same object, before and after the edits.
 
-    ``is_argument`` says that other code gave it; ``is_bare``, that it has only the attributes that were set.
-    ``is_part`` says that nothing shows that it is an object: code only reads it as an attribute of one.
+    ``is_argument`` says that other code passes it; ``is_bare``, that it has only the attributes that were set.
+    ``is_part`` says that nothing shows that it is an object: code only reads it as an attribute of one;
+    ``is_foreign``, that another package made it, or its class, which may set settings itself.
     """
 
     key: str
@@ -124,7 +125,6 @@ class Object:
     is_bare: bool = False
     is_part: bool = False
     is_foreign: bool = False
-    """Whether another package made it, or its class: that may set settings itself."""
     is_holder: bool = False
     """Whether code reads or sets a setting of it."""
 
