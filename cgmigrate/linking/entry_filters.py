@@ -78,7 +78,7 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    iterated = set(_iterated_in(tree))
+    written = set(_written_in(tree))
     for node in ast.walk(tree):
         for loop in _loops_of(node):
             parts = frozenset(_parts_distinguished(loop)) if _is_view(loop.iterated, own) else frozenset()
@@ -86,7 +86,7 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
                 bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
                 yield _filter(loop.iterated, is_truth, frozenset() if _looks(loop, own) else parts)
-        if node not in iterated and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
+        if node not in written and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
             view = cast(ast.expr, node)
             yield EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
         if (made := _name_made_in(node)) is not None:
@@ -102,11 +102,9 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
                 yield _filter(node.args[-1], True)
 
 
-def _iterated_in(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield what loops go through, which is judged by what they do, and views that are only written to."""
+def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the views that are only written to: `vars(config).update(values)`."""
     for node in ast.walk(tree):
-        for loop in _loops_of(node):
-            yield from ast.walk(loop.iterated)
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update", value=view))):
                 yield view
