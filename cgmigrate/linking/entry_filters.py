@@ -81,11 +81,13 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
     written = set(_written_in(tree))
     for node in ast.walk(tree):
         for loop in _loops_of(node):
-            parts = frozenset(_parts_distinguished(loop)) if _is_view(loop.iterated, own) else frozenset()
-            if parts or _looks(loop, own):
+            looks_at_all = _looks(loop, own)
+            is_view = not looks_at_all and _is_view(loop.iterated, own)
+            parts = frozenset(_parts_distinguished(loop)) if is_view else frozenset()
+            if parts or looks_at_all:
                 bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
-                yield _filter(loop.iterated, is_truth, frozenset() if _looks(loop, own) else parts)
+                yield _filter(loop.iterated, is_truth, parts)
         if node not in written and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
             view = cast(ast.expr, node)
             yield EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)

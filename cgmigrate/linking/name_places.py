@@ -83,20 +83,15 @@ class OpenPlace:
         return f"{shown_path(self.path)}:{self.line}"
 
     @property
-    def is_in_program(self) -> bool:
-        """Whether its file is neither code nor data nor a page: a script, a template, a build file."""
-        return not self.path.endswith((*CODE, *YAML, *_DATA, *_PAGES, ".ipynb", ".txt"))
-
-    @property
-    def may_run(self) -> bool:
-        """Whether its file may be a program: code, a notebook or a script."""
-        return self.is_in_program or self.path.endswith((*CODE, ".ipynb"))
-
-    @property
     def is_word_of_command(self) -> bool:
         """Whether it is a flag in a file that has command lines, not in one that lists flags or output."""
         has_commands = self.path.endswith((*CODE, *YAML, *_PAGES, *_SHELL, ".env", ".ipynb"))
         return self.kind is PlaceKind.FLAG and (has_commands or "." not in os.path.basename(self.path))
+
+
+def may_run(path: str) -> bool:
+    """Return whether a file may be a program: code, a notebook, a script, a template, a build file."""
+    return not path.endswith((*YAML, *_DATA, *_PAGES, ".txt"))
 
 
 def places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[OpenPlace]:

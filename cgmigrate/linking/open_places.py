@@ -19,7 +19,7 @@ from itertools import chain
 from cgmigrate.linking.class_changes import class_changes_in
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.name_appearances import words_of
-from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, places_in
+from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.text_tools import (
@@ -131,8 +131,8 @@ class OpenPlaces:
         if is_of_project(path, own, self.top):
             return True
         if (path, own) not in self._outside:
-            may_run = OpenPlace(path, 1, "").may_run and not is_test(path)
-            self._outside[path, own] = may_run and names_from_outside(self.texts.text(path), own, self.top)
+            is_program = may_run(path) and not is_test(path)
+            self._outside[path, own] = is_program and names_from_outside(self.texts.text(path), own, self.top)
         return self._outside[path, own]
 
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
@@ -182,9 +182,7 @@ class OpenPlaces:
             self._loaders[words] = [
                 path
                 for path in self.texts.holding(words)
-                if not is_part_of_megatron(path)
-                and OpenPlace(path, 1, "").may_run
-                and loads.search(self.texts.text(path))
+                if not is_part_of_megatron(path) and may_run(path) and loads.search(self.texts.text(path))
             ]
         return any(is_of_project(path, own, self.top) for path in self._loaders[words])
 
