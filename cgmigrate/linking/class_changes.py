@@ -11,12 +11,21 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 _DEFINES = r"^[ \t]*class (?:{names})\b(?!\([^)]*(?:{names}))"
 _REPLACES = (
     r"^[ \t]*(?:\w+\.)*(?:{names})(?:\.__\w+)?\s*=(?!=)|\b(?:{names})\.__\w+__\s*(?:=(?!=)|$)"
-    r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:[\"'](?:\w+\.)*(?:{names})[\"']|(?:\w+\.)*(?:{names})\b)"
-    r"|\b(?:setattr|patch\.object|getattr|vars)\([^\n]*[\"'](?:{names})[\"']"
+    r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:\w+\.)*(?:{names})\b"
+    r"|(?:(?<!\bcast)[(,=]|(?<!\w)\[)\s*[\"'](?:\w+\.)*(?:{names})[\"']"
 )
-_STUBS = re.compile(r"\bsys\.modules(?:\[|\.update|\.setdefault)|\bmeta_path\b|\bMetaPathFinder\b|\bModuleType\(")
+"""Assigns to a class or to a method of it, or has the class as a text: who does can get it, and replace it, by name."""
+_STUBS = re.compile(
+    r"\bsys\.modules(?:\[|\.update|\.setdefault)|[\"']sys\.modules[\"']|\bmeta_path\b|\bMetaPathFinder\b"
+    r"|\bModuleType\(|\b__import__ = "
+)
+_EXPORTS = re.compile(r"^__all__\b[^\])]*", re.MULTILINE)
+"""What a module exports is no use of it."""
 _METHOD = re.compile(r"\b(\w+)\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)")
-_WORDS = ("sys.modules", "meta_path", "MetaPathFinder", "ModuleType", "attr__ =", "attribute__ =", "init__ =")
+_WORDS = (
+    *("sys.modules", "__import__ =", "meta_path", "MetaPathFinder", "ModuleType"),
+    *("attr__ =", "attribute__ =", "init__ ="),
+)
 _CODE = (".py", ".pyi", ".ipynb")
 
 
@@ -31,9 +40,9 @@ def class_changes_in(texts: ProjectTexts, classes: Collection[str], *, is_own: b
     for path in texts.holding((*_WORDS, *classes)):
         if not path.endswith(_CODE) or is_part_of_megatron(path):
             continue
-        text = texts.text(path)
+        text = _EXPORTS.sub(lambda match: "\n" * match.group().count("\n"), texts.text(path))
         matches = [*(one.search(text) for one in (patterns[is_own:])), _patched_method(text)]
-        matches += [_STUBS.search(text)] if "megatron" in text and not is_own else []
+        matches += [_STUBS.search(text)] if "megatron" in path + text and not is_own else []
         for match in matches:
             if match is not None:
                 yield path, text.count("\n", 0, match.start()) + 1, match.group().strip()

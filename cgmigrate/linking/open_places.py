@@ -17,9 +17,10 @@ from functools import partial
 from itertools import chain
 
 from cgmigrate.linking.class_changes import class_changes_in
+from cgmigrate.linking.command_readers import readers_of_words
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.name_appearances import words_of
-from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
+from cgmigrate.linking.name_places import CODE, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.text_tools import (
@@ -29,9 +30,7 @@ from cgmigrate.linking.text_tools import (
     name_tests_in,
     names_from_outside,
     reaches,
-    readers_of_exports,
     tools_about,
-    uses_of_output,
 )
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -201,11 +200,15 @@ class OpenPlaces:
         own = os.path.realpath(fix.path)
         if is_open:
             yield from self._name_parts_of(fix.names, own)
-        yield from readers_of_exports(own, fix.old, self.texts)
-        # What runs a script can look at what it prints; a mapping is not run.
-        if not own.endswith(YAML):
-            yield from uses_of_output(own, self.texts)
+        yield from readers_of_words(own, fix.old, self.texts)
+        loops = (one for one in self._every_loop() if self._is_about_arguments(*one))
+        yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
+
+    def _is_about_arguments(self, path: str, loop: EntryFilter) -> bool:
+        """Return whether code that goes through the attributes of an object may get Megatron's parsed arguments."""
+        text = self.texts.text(path)
+        return loop.of_object and loop.by_truth and "megatron" in text and "parse_args" in text
 
     def _name_parts_of(self, names: frozenset[str], own: str) -> Iterator[TextPlace]:
         if names not in self._name_parts:
