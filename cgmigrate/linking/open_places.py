@@ -27,9 +27,11 @@ from cgmigrate.linking.text_tools import (
     TextChange,
     TextPlace,
     name_parts_in,
+    name_patterns_in,
     name_tests_in,
     names_from_outside,
     reaches,
+    searches_of_objects,
     tools_about,
 )
 from cgmigrate.megatron.catalogue import Catalogue
@@ -49,10 +51,11 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class FixOutline:
-    """What a fix changes in a file: ``before`` are the settings as they are, ``names`` those that change."""
+    """What a fix changes in a file: ``before`` and ``after`` are the settings, ``names`` those that change."""
 
     path: str
     before: Mapping[str, object]
+    after: Mapping[str, object]
     names: frozenset[str]
     accounted: Collection[tuple[str, int]]
     """The lines of files, by their real paths, that it accounts for: those that change with it, or that a proof
@@ -120,7 +123,8 @@ class OpenPlaces:
         """
         own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
-            if self._is_near(place.path, own) and _meets_words(place, is_open=is_open) and self._reaches(place, fix):
+            meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, own))
+            if meets and self._is_near(place.path, own) and self._reaches(place, fix):
                 return place
         every = self._looking_at_words(fix, is_open=is_open)
         return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
@@ -154,6 +158,11 @@ class OpenPlaces:
         if place.kind is PlaceKind.FLAG:
             return not place.names.isdisjoint(self.catalogue.deprecated)
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
+
+    def _fills(self, place: OpenPlace, own: str) -> bool:
+        """Return whether a flag is in a file that has the name of the script, and so may give it more words."""
+        is_other = place.kind is PlaceKind.FLAG and place.path != own and may_run(place.path)
+        return is_other and reaches(self.texts.text(place.path), own)
 
     def _gets(self, path: str, fix: FixOutline) -> bool:
         """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""
@@ -190,6 +199,7 @@ class OpenPlaces:
         if fix.classes:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
+        yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
         if not fix.is_proved:
             near = partial(self._is_near, own=own)
@@ -225,6 +235,7 @@ class OpenPlaces:
         """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
         if names not in self._filters:
             tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
+            tests += [(OpenPlace(*one), False) for one in name_patterns_in(self.texts, names)]
             loops = [
                 (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
                 for path, one in self._every_loop()

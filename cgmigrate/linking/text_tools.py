@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
 
+from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.project_texts import ProjectTexts
+from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 
 TextPlace = tuple[str, int, str]
@@ -86,7 +88,6 @@ _ALL_OF = (
 """Goes through all files of a folder."""
 _WORD = re.compile(r"[a-z]{5,}")
 _NAME_TEST = re.compile(r"\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
-_IN_TEXT_OF_OBJECT = re.compile(r"([\"'])(\w{3,}).*?\1 (?:not )?in (?:repr|str)\(")
 _SEARCHES = frozenset(
     (
         *("startswith", "endswith", "replace", "count", "find", "index", "rfind", "split", "partition", "rpartition"),
@@ -133,7 +134,8 @@ class TextChange:
     def is_cut_by(self, pattern: str) -> bool:
         """Return whether a regular expression gets something else from the old lines than from the new ones."""
         every = filter(None, map(_compiled, (pattern, _BASIC.sub(r"\1", pattern))))
-        return self.is_seen_by(pattern) or any(one.findall(f"{self.old}\n") != one.findall(f"{self.new}\n") for one in every)
+        old, new = f"{self.old}\n", f"{self.new}\n"
+        return self.is_seen_by(pattern) or any(one.findall(old) != one.findall(new) for one in every)
 
 
 @lru_cache(maxsize=16384)
@@ -343,9 +345,32 @@ def name_parts_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextP
             yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
 
 
+def name_patterns_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
+    """Yield the patterns that match some of the names whole, or what they begin with, and not others."""
+    words = {part for name in names for part in (name.partition("_")[0], name.rpartition("_")[2])}
+    spelled = sorted({text for word in words for text in (f"{word}*", f"*{word}", f"({word}", f"|{word}", f"^{word}")})
+    for path in texts.holding((*spelled, *(f"{word}{end}" for word in words for end in ("|", ".*", ")", "\\w")))):
+        if is_part_of_megatron(path) or path.endswith(PAGES):
+            continue
+        for at, line in enumerate(texts.text(path).split("\n"), 1):
+            if not any(word in line for word in words):
+                continue
+            for pattern in {*_patterns_in(line)} if _IS_PATTERN.search(line) else ():
+                if any(word in pattern for word in words) and _distinguishes(pattern, names):
+                    yield path, at, pattern[:60]
+
+
+def _distinguishes(pattern: str, names: Collection[str]) -> bool:
+    """Return whether a regular expression, or a pattern of file names, matches some names and not others."""
+    compiled = _compiled(pattern)
+    results = {compiled is not None and compiled.search(name) is not None for name in names}
+    globs = {fnmatch(name, pattern) for name in names}
+    return len(results) > 1 or len(globs) > 1
+
+
 def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
     """Yield the places of code that distinguish names by how they begin or end, or look for them in a text."""
-    for path in texts.holding(("startswith(", "endswith(", "in repr(", "in str(")):
+    for path in texts.holding(("startswith(", "endswith(")):
         if not path.endswith(CODE) or is_part_of_megatron(path):
             continue
         text = texts.text(path)
@@ -353,6 +378,37 @@ def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextP
             results = [getattr(name, match[1])(match[2]) for name in names]
             if any(results) and not all(results):
                 yield path, text.count("\n", 0, match.start()) + 1, match.group()
-        for match in _IN_TEXT_OF_OBJECT.finditer(text):
-            if any(match[2] in name for name in names):
-                yield path, text.count("\n", 0, match.start()) + 1, match.group()
+
+
+def searches_of_objects(texts: ProjectTexts, before: Settings, after: Settings) -> Iterator[TextPlace]:
+    """Yield the code that looks for something in the text of an object, and finds something else there than before."""
+    names = before.keys() | after.keys()
+    change = TextChange("", _text_of(before), _text_of(after), names)
+    for path in texts.holding(("repr(", "str(")):
+        if path.endswith(CODE) and not is_part_of_megatron(path):
+            for line, value in _searched_in_objects(texts.text(path)):
+                if change.is_cut_by(value):
+                    yield path, line, value[:60]
+
+
+def _text_of(settings: Settings) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+@lru_cache(maxsize=4096)
+def _searched_in_objects(text: str) -> list[tuple[int, str]]:
+    """Return what code looks for in the texts of objects, with its lines."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.Compare, ast.Call)) and _has_text_of(node))
+    return [(one.lineno, str(one.value)) for node in nodes for one in searches_in(node)]
+
+
+def _has_text_of(node: ast.Compare | ast.Call) -> bool:
+    """Return whether a search is in the text of something: ``"x" in str(a)``, ``repr(a).count("x")``."""
+    parts: list[ast.expr] = [*node.comparators] if isinstance(node, ast.Compare) else [*node.args]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        parts.append(node.func.value)
+    return any(isinstance(one, ast.Call) and dotted(one.func) in ("repr", "str") for one in parts)

@@ -68,6 +68,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
     return FixOutline(
         examined.path,
         case.before,
+        final,
         frozenset(names) if case.final is not None else frozenset(),
         accounted.union(relations.accounted) if is_proved else accounted,
         old,
