@@ -12,15 +12,17 @@ _DEFINES = r"^[ \t]*class (?:{names})\b(?!\([^)]*(?:{names}))"
 _REPLACES = (
     r"^[ \t]*(?:\w+\.)*(?:{names})(?:\.__\w+)?\s*=(?!=)|\b(?:{names})\.__\w+__\s*(?:=(?!=)|$)"
     r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:\w+\.)*(?:{names})\b"
-    r"|(?:(?<!\bcast)[(,=]|(?<!\w)\[)\s*[\"'](?:\w+\.)*(?:{names})[\"']"
+    r"|(?<!\bcast)\(\s*(?:[\w.]+(?:\(\))?,\s*)?[\"'](?:\w+\.)*(?:{names})[\"']|\)\[\s*[\"'](?:{names})[\"']"
 )
-"""Assigns to a class or to a method of it, or has the class as a text: who does can get it, and replace it, by name."""
+"""Assigns to a class or to a method of it, or gives its name to a function, which can replace it."""
+_IS_TEXT = r"[\"'](?:\w+\.)*(?:{names})[\"']"
 _STUBS = re.compile(
     r"\bsys\.modules(?:\[|\.update|\.setdefault)|[\"']sys\.modules[\"']|\bmeta_path\b|\bMetaPathFinder\b"
     r"|\bModuleType\(|\b__import__ = "
 )
 _EXPORTS = re.compile(r"^__all__\b[^\])]*", re.MULTILINE)
 """What a module exports is no use of it."""
+_PATCHES = re.compile(r"\b(?:mock|monkeypatch)\b")
 _METHOD = re.compile(r"\b(\w+)\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)")
 _WORDS = (
     *("sys.modules", "__import__ =", "meta_path", "MetaPathFinder", "ModuleType"),
@@ -36,12 +38,13 @@ def class_changes_in(texts: ProjectTexts, classes: Collection[str], *, is_own: b
     where the classes come from, and that a proof follows its definitions.
     """
     names = "|".join(sorted(classes))
-    patterns = [re.compile(one.format(names=names), re.MULTILINE) for one in (_DEFINES, _REPLACES)]
+    patterns = [re.compile(one.format(names=names), re.MULTILINE) for one in (_DEFINES, _REPLACES, _IS_TEXT)]
     for path in texts.holding((*_WORDS, *classes)):
         if not path.endswith(_CODE) or is_part_of_megatron(path):
             continue
         text = _EXPORTS.sub(lambda match: "\n" * match.group().count("\n"), texts.text(path))
-        matches = [*(one.search(text) for one in (patterns[is_own:])), _patched_method(text)]
+        tried = patterns[is_own : len(patterns) if _PATCHES.search(text) else -1]
+        matches = [*(one.search(text) for one in tried), _patched_method(text)]
         matches += [_STUBS.search(text)] if "megatron" in path + text and not is_own else []
         for match in matches:
             if match is not None:

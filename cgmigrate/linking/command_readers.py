@@ -27,10 +27,12 @@ _LOOKS_AT_OUTPUT = (
 _OUTPUT_IN_CODE = re.compile(r"check_output|getoutput|capture_output|PIPE|popen")
 _LOOKS_AT_VARIABLE = r"(?:\bcase|\[\[?|\btest|<<<)\s[^\n]*\$\{{?{name}\b|\$\{{#?{name}[#%/:\[]"
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\+?=")
-_FIRST_WORD = re.compile(r"^[ \t]*(?:(?:exec|time|nohup|if|then|do|!)[ \t]+)*\$\{?(\w+)", re.MULTILINE)
+_FIRST_WORD = re.compile(r"(?<!\\\n)^[ \t]*(?:(?:exec|time|nohup|if|then|do|!)[ \t]+)*\$\{?(\w+)", re.MULTILINE)
 """A variable as the first word of a line: the program that it starts."""
 _STARTED = re.compile(r"[\"']?(?:[\w./-]*python[\d.]*|torchrun|srun|accelerate|deepspeed)?[\"']?(?:\s|$)")
 """A value of such a variable that starts the line as it is."""
+_STARTS = re.compile(r"[ \t]*([\w./-]+)[ \t].*?(?:--\w|\$\{?[A-Za-z_]\w*)")
+"""A line that starts something with flags, or with what a variable has."""
 _FUNCTION = r"^[ \t]*(?:function[ \t]+{name}\b|{name}[ \t]*\(\)).*?(?:^\}}|\}}[ \t]*$)"
 _LOOKS_AT_WORDS = re.compile(
     r"\$\*|\$#|\$\{[@*#!][^}]|\bfor \w+(?:[ \t]*;| in \"?\$[@*]|\s+do\b)|\bcase\s+\"?\$\{?[1@*]|\bprintf\b[^\n]*\$@"
@@ -63,8 +65,8 @@ def _readers_of_variables(path: str, old: str, texts: ProjectTexts) -> Iterator[
 
 def _passed_through(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
     """Yield the functions and scripts of other files with which lines of a script begin, if they look at words."""
-    begins = set(re.findall(r"^[ \t]*([\w./-]+)[ \t]+[\w./$\"'{-]", texts.text(path), re.MULTILINE))
-    for name in sorted(begins):
+    lines = texts.text(path).replace("\\\n", " ").split("\n")
+    for name in sorted({match[1] for line in lines if (match := _STARTS.match(line))}):
         own = os.path.basename(name)
         if "/" in name:
             scripts = [os.path.normpath(os.path.join(folder, name)) for folder in (os.path.dirname(path), texts.top)]

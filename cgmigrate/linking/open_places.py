@@ -46,6 +46,7 @@ _JSON = ("json", "jq", "orjson", "ujson")
 _FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
 _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
 """What code has that goes through the functions of modules."""
+_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\+?=")
 _WORD = re.compile(r"\w+")
 
 
@@ -160,9 +161,13 @@ class OpenPlaces:
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
 
     def _fills(self, place: OpenPlace, own: str) -> bool:
-        """Return whether a flag is in a file that has the name of the script, and so may give it more words."""
-        is_other = place.kind is PlaceKind.FLAG and place.path != own and may_run(place.path)
-        return is_other and reaches(self.texts.text(place.path), own)
+        """Return whether a flag is in a variable that a file gives to the script, which it names."""
+        text = self.texts.text(place.path)
+        if place.kind is not PlaceKind.FLAG or place.path == own or os.path.basename(own) not in text:
+            return False
+        line = text.split("\n")[place.line - 1].partition(place.text)[0]
+        names = _ASSIGNED.findall(line)
+        return bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
 
     def _gets(self, path: str, fix: FixOutline) -> bool:
         """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""

@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
+from itertools import chain
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.project_texts import ProjectTexts
@@ -80,7 +81,7 @@ _INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
 _BASIC = re.compile(r"\\([(){}|+?])")
 """What has a hyphen before it in a basic regular expression, and none in Python."""
 _IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
-_GLOB = re.compile(r"[\w./*?\[\]-]*[*%][\w.*?-]*")
+_GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*|(?<![\w%])%(?=\.[a-z]+\b)[\w.-]+")
 _ALL_OF = (
     r"\b{folder}/(?:\*\*?/)?\*(?!\.)|\s-\w*[rR]\w*\s[^|;\n]*\b{folder}\b"
     r"|(?:listdir|scandir|walk|Path|glob|opendir[^,]*,|readdir\w*)\s*\(?[^()\n]*[\"'](?:\./)?{folder}/?[\"']"
@@ -135,7 +136,12 @@ class TextChange:
         """Return whether a regular expression gets something else from the old lines than from the new ones."""
         every = filter(None, map(_compiled, (pattern, _BASIC.sub(r"\1", pattern))))
         old, new = f"{self.old}\n", f"{self.new}\n"
-        return self.is_seen_by(pattern) or any(one.findall(old) != one.findall(new) for one in every)
+        return self.is_seen_by(pattern) or any(_parts(one, old) != _parts(one, new) for one in every)
+
+
+def _parts(pattern: re.Pattern[str], text: str) -> list[str]:
+    """Return what a pattern matches in a text, but nothing."""
+    return [match.group() for match in pattern.finditer(text) if match.group()]
 
 
 @lru_cache(maxsize=16384)
@@ -161,10 +167,11 @@ def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str]
         if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
             continue
         text = texts.text(path)
-        is_reached = path in given or reaches(text, change.path)
+        is_given = path in given
+        is_reached = is_given or reaches(text, change.path)
         place = _in_code(text, change, is_reached=is_reached) if path.endswith(CODE) else None
         if not path.endswith(".py") or _STARTS.search(text):
-            place = place or _in_script(path, text, change, is_reached=is_reached)
+            place = place or _in_script(path, text, change, is_reached=is_reached, is_given=is_given)
         if place is not None:
             yield path, *place
 
@@ -179,7 +186,7 @@ def _given_by(path: str, text: str, change: TextChange) -> Iterator[str]:
                     yield program
 
 
-def _in_script(path: str, text: str, change: TextChange, *, is_reached: bool) -> tuple[int, str] | None:
+def _in_script(path: str, text: str, change: TextChange, *, is_reached: bool, is_given: bool) -> tuple[int, str] | None:
     """Return the first line of a script, with its number, that works on the text of a file."""
     if path.endswith(_PATCHES):
         return (
@@ -190,12 +197,14 @@ def _in_script(path: str, text: str, change: TextChange, *, is_reached: bool) ->
     is_named = is_reached or _OWN_TEXT.search(text) is not None
     is_any_line = is_reached and path.endswith(_LANGUAGES)
     for at, line in _code_lines(path, text):
-        has_file = reaches(line, change.path) or _VARIABLE.search(line) is not None
-        if is_reached and has_file and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
+        has_variable = _VARIABLE.search(line) is not None
+        has_file = (is_given and has_variable) or (is_reached and reaches(line, change.path))
+        if has_file and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
             return at, line.strip()[:60]
-        if not is_any_line and not (_TOOLS.search(line) and (is_named or has_file)):
+        if not is_any_line and not (_TOOLS.search(line) and (is_named or has_variable)):
             continue
-        if any(_sees(change, one, is_named=is_named) for one in _patterns_in(line)):
+        patterns = chain(_patterns_in(line), _INNER[0].findall(line) if is_any_line else ())
+        if any(_sees(change, one, is_named=is_named) for one in patterns):
             return at, line.strip()[:60]
     return None
 
@@ -238,7 +247,8 @@ def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, s
     if not is_reached and not _ANY_FILE.search(text):
         return None
     for line, value in _searched_in(text, is_reached):
-        if change.is_cut_by(value) if is_reached else change.is_seen_by(value):
+        is_of_line = change.has_gone(value) or not value.isalnum()
+        if change.is_cut_by(value) if is_reached else is_of_line and change.is_seen_by(value):
             return line, value[:60]
     return None
 
@@ -273,9 +283,11 @@ def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
 
 
 def _compared_in(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the texts that code compares with something; a variable of the environment is no part of a file."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
-            yield from (text for one in (node.left, *node.comparators) for text in _texts_in(one))
+            if "env" not in dotted(getattr(node.left, "func", node.left)):
+                yield from (text for one in (node.left, *node.comparators) for text in _texts_in(one))
 
 
 def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
@@ -328,7 +340,6 @@ def _patterns_in(line: str) -> Iterator[str]:
             yield from pattern.findall(quoted)
         if one := _SUBSTITUTION.match(quoted):
             yield one[2]
-    yield from _INNER[0].findall(line)
     for word in _QUOTED.sub(" ", line).split():
         yield word
         if one := _SUBSTITUTION.match(word):
@@ -387,7 +398,8 @@ def searches_of_objects(texts: ProjectTexts, before: Settings, after: Settings) 
     for path in texts.holding(("repr(", "str(")):
         if path.endswith(CODE) and not is_part_of_megatron(path):
             for line, value in _searched_in_objects(texts.text(path)):
-                if change.is_cut_by(value):
+                # The text of an object has a name before each value.
+                if change.is_seen_by(value) or ("=" in value and change.is_cut_by(value)):
                     yield path, line, value[:60]
 
 
