@@ -162,12 +162,12 @@ class OpenPlaces:
 
     def _fills(self, place: OpenPlace, own: str) -> bool:
         """Return whether a flag is in a variable that a file gives to the script, which it names."""
-        text = self.texts.text(place.path)
-        if place.kind is not PlaceKind.FLAG or place.path == own or os.path.basename(own) not in text:
+        if place.kind is not PlaceKind.FLAG or place.path == own:
             return False
-        line = text.split("\n")[place.line - 1].partition(place.text)[0]
-        names = _ASSIGNED.findall(line)
-        return bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
+        lines = self.texts.text(place.path).split("\n")
+        names = _ASSIGNED.findall(lines[place.line - 1].partition(place.text)[0])
+        is_named = any(os.path.basename(own) in line for line in lines if not line.lstrip().startswith("#"))
+        return is_named and bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
 
     def _gets(self, path: str, fix: FixOutline) -> bool:
         """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""

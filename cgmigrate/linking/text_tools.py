@@ -55,6 +55,8 @@ _BY_POSITION_IN_CODE = re.compile(
     r"\bhashlib\b|\.splitlines\(\)\[|\.readlines\(\)\[|\.readline\(|\bast\.parse\(|\blen\(open\(|\bdifflib\b|getsource|\btokenize\."
     r"|\bfor [\w, ]+ in (?:enumerate\()?(?:open\(|f\b|file\b|fh\b|fp\b)|\bfileinput\b|\bpopen\(|\bzlib\b|\bfilecmp\b"
 )
+_LINES = re.compile(r"\bsplitlines\(|\breadlines\(|\.split\([\"']\\n|\bin (?:open\(|f\b|file\b|fh\b|fp\b)")
+"""Goes through the lines of a file."""
 _LOADS = re.compile(r"\bloads?\w*\((?:[^()\n]|\([^()\n]*\))*\)")
 """A loader that gets the text."""
 _ANY_CODE = re.compile(r"\bast\.parse\(\s*open\(|getsource")
@@ -96,6 +98,8 @@ _SEARCHES = frozenset(
     )
 )
 """Methods that look for a text in another one."""
+_MATCHES = frozenset(("search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split", "compile"))
+"""Those of which it may be a regular expression."""
 _SHORTEST, _LONGEST = 3, 200
 """Characters of a pattern that is tried."""
 
@@ -246,28 +250,39 @@ def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, s
         return text.count("\n", 0, match.start()) + 1, match.group()
     if not is_reached and not _ANY_FILE.search(text):
         return None
-    for line, value in _searched_in(text, is_reached):
-        is_of_line = change.has_gone(value) or not value.isalnum()
-        if change.is_cut_by(value) if is_reached else is_of_line and change.is_seen_by(value):
+    for line, value, is_pattern in _searched_in(text, is_reached and _LINES.search(text) is not None):
+        is_of_line = is_reached or change.has_gone(value) or not value.isalnum()
+        if is_of_line and (change.is_cut_by(value) if is_reached and is_pattern else change.is_seen_by(value)):
             return line, value[:60]
     return None
 
 
 @lru_cache(maxsize=4096)
-def _searched_in(text: str, is_reached: bool) -> list[tuple[int, str]]:
-    """Return the texts that code looks for, with their lines; it is called again for each fix.
+def _searched_in(text: str, is_by_line: bool) -> list[tuple[int, str, bool]]:
+    """Return the texts that code looks for, with their lines, and whether they may be regular expressions.
 
-    What it compares with a file that it reaches can be a part of a line.
+    It is called again for each fix. What code compares with the parts of a line is looked for as well.
     """
     try:
         tree = ast.parse(text)
-        constants = [*searches_in(tree), *(_compared_in(tree) if is_reached else ())]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
+    patterns = [*_patterns_searched(tree)]
+    texts = [*searches_in(tree), *(_compared_in(tree) if is_by_line else ())]
     return [
-        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value))
-        for one in constants
+        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value), every is patterns)
+        for every in (patterns, texts)
+        for one in every
     ]
+
+
+def _patterns_searched(tree: ast.AST) -> Iterator[ast.Constant]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _MATCHES:
+                yield from (text for one in args for text in _texts_in(one))
+            case ast.Assign(value=ast.Constant() as value):
+                yield from _texts_in(value)
 
 
 def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -285,9 +300,8 @@ def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
 def _compared_in(tree: ast.AST) -> Iterator[ast.Constant]:
     """Yield the texts that code compares with something; a variable of the environment is no part of a file."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq, ast.In, ast.NotIn)):
-            if "env" not in dotted(getattr(node.left, "func", node.left)):
-                yield from (text for one in (node.left, *node.comparators) for text in _texts_in(one))
+        if isinstance(node, ast.Compare) and "env" not in dotted(getattr(node.left, "func", node.left)):
+            yield from (text for one in (node.left, *node.comparators) for text in _texts_in(one))
 
 
 def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
