@@ -100,6 +100,8 @@ _SEARCHES = frozenset(
 """Methods that look for a text in another one."""
 _MATCHES = frozenset(("search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split", "compile"))
 """Those of which it may be a regular expression."""
+_CUTS = frozenset(("partition", "rpartition", "split", "rsplit", "strip", "group", "groups"))
+"""Methods that cut a part from a text."""
 _SHORTEST, _LONGEST = 3, 200
 """Characters of a pattern that is tried."""
 
@@ -298,10 +300,18 @@ def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
 
 
 def _compared_in(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the texts that code compares with something; a variable of the environment is no part of a file."""
+    """Yield the texts that code compares with a part that it cut from something."""
+    cut = {
+        one.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and getattr(getattr(node.value, "func", None), "attr", "") in _CUTS
+        for target in node.targets
+        for one in ast.walk(target)
+        if isinstance(one, ast.Name)
+    }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and "env" not in dotted(getattr(node.left, "func", node.left)):
-            yield from (text for one in (node.left, *node.comparators) for text in _texts_in(one))
+        if isinstance(node, ast.Compare) and dotted(node.left) in cut:
+            yield from (text for one in node.comparators for text in _texts_in(one))
 
 
 def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:

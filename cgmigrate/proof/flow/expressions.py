@@ -13,7 +13,7 @@ from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.limits import MOST_ITEMS, check_size, is_large, makes_large
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import enumeration, global_name
-from cgmigrate.proof.flow.run import RaisedError, Run, state_of
+from cgmigrate.proof.flow.run import RaisedError, Run
 from cgmigrate.proof.flow.values import (
     MORE,
     NAMED,
@@ -188,9 +188,7 @@ class Evaluator:
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = _is_same(left, right)
             return same if isinstance(same, Unknown) else same == isinstance(op, ast.Is)
-        # Objects are equal if their settings are.
-        states = "".join(repr(state_of(one)) for one in (left, right) if isinstance(one, Object) and one.is_holder)
-        unknown = Unknown(f"{shown(left)} {type(op).__name__} {shown(right)}{states}")
+        unknown = Unknown(f"{shown(left)} {type(op).__name__} {shown(right)}")
         if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (dict, set)) and is_plain(left):
             known = all(map(is_plain, right))
         else:
