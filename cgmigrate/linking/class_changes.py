@@ -22,7 +22,7 @@ _STUBS = re.compile(
 )
 _EXPORTS = re.compile(r"^__all__\b[^\])]*", re.MULTILINE)
 """What a module exports is no use of it."""
-_PATCHES = re.compile(r"\b(?:mock|monkeypatch)\b")
+_PATCHES = re.compile(r"\bmock\.patch|\bmonkeypatch\.")
 _METHOD = re.compile(r"\b(\w+)\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)")
 _WORDS = (
     *("sys.modules", "__import__ =", "meta_path", "MetaPathFinder", "ModuleType"),
