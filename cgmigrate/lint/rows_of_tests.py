@@ -16,6 +16,7 @@ from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.unknown_owners import DICT
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
 
@@ -39,7 +40,9 @@ def rows_of(file: ExaminedFile) -> frozenset[int]:
 def _is_dict(site: Site) -> bool:
     """Return whether a site is a dict that nothing gets where it is written."""
     origin = site.origin
-    return not site.flags and origin is not None and not (origin.callee or origin.object)
+    if site.flags or origin is None or origin.callee:
+        return False
+    return not origin.object or origin.object.startswith(DICT)
 
 
 def with_rows(file: ExaminedFile, rows: Collection[int]) -> ExaminedFile:
