@@ -37,6 +37,8 @@ class NameAppearance:
     """The settings that it may be about."""
     is_whole: bool
     """Whether it is a name as the catalogue spells it, or its flag."""
+    is_in_group: bool = False
+    """Whether another word is before it, which code may cut: ``model_enable_cuda_graph``."""
 
 
 @lru_cache(maxsize=8)
@@ -54,8 +56,10 @@ def appearances_in(text: str, catalogue: Catalogue) -> Iterator[NameAppearance]:
             names = by_words.get(re.sub(r"[^a-z0-9]", "", _ESCAPES.sub("", match.group().lower())))
             written = match.group()
             plain = written.lower().replace("-", "_")
-            if names and (_is_name(text, match) or (plain in names and _is_in_group(text, match, catalogue))):
-                yield NameAppearance(match.start(), match.end(), written, names, plain in names)
+            is_name = names is not None and _is_name(text, match)
+            is_in_group = not is_name and plain in (names or ()) and _is_in_group(text, match, catalogue)
+            if names and (is_name or is_in_group):
+                yield NameAppearance(match.start(), match.end(), written, names, plain in names, is_in_group)
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:

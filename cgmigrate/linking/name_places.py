@@ -78,6 +78,8 @@ class OpenPlace:
     """The settings that it may be about."""
     value: object = None
     """The value of a key."""
+    is_in_group: bool = False
+    """Whether it is a name only for code that cuts the word before it."""
 
     def __str__(self) -> str:
         return f"{shown_path(self.path)}:{self.line}"
@@ -102,7 +104,8 @@ def places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[OpenPlace]
         if cells is None or any(cell.start <= one.start < cell.end for cell in cells):
             kind, value = _kind_of(path, text, one, in_form)
             if kind is not None:
-                yield OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, kind, one.names, value)
+                line = text.count("\n", 0, one.start) + 1
+                yield OpenPlace(path, line, one.text, kind, one.names, value, one.is_in_group)
 
 
 _Form = tuple[PlaceKind | None, object]

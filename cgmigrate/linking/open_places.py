@@ -47,6 +47,9 @@ _FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
 _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
 """What code has that goes through the functions of modules."""
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\+?=")
+_CUTS_NAMES = re.compile(
+    r"\br?partition\(\s*[\"'][_-]|\br?split\(\s*[\"'][_-]|\bremoveprefix\(|\[(?:\d+|len\([^()]*\)):\]|\$\{\w+#"
+)
 _WORD = re.compile(r"\w+")
 
 
@@ -93,6 +96,7 @@ class OpenPlaces:
     _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
     """Classes → the code that replaces one of them."""
 
+    _cutting: bool | None = None
     _name_parts: dict[frozenset[str], list[TextPlace]] = field(default_factory=dict)
     """Names → the places that make one of parts."""
     _outside: dict[tuple[str, str], bool] = field(default_factory=dict)
@@ -143,8 +147,16 @@ class OpenPlaces:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
         for path in self.texts.holding(words_of(self.catalogue)):
             for place in self._in_file(path):
-                if not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted:
+                is_about = not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted
+                if is_about and (not place.is_in_group or self._cuts_names()):
                     yield place
+
+    def _cuts_names(self) -> bool:
+        """Return whether code cuts a word from the beginning of names."""
+        if self._cutting is None:
+            every = self.texts.holding(("partition(", "split(", "removeprefix(", ":]", "#"))
+            self._cutting = any(may_run(path) and _CUTS_NAMES.search(self.texts.text(path)) for path in every)
+        return self._cutting
 
     def _in_file(self, path: str) -> list[OpenPlace]:
         if path not in self._known:

@@ -91,7 +91,8 @@ class _Code:
                 kind = PlaceKind.OWN
             if FLAG.search(before) and "_" not in one.text and id(node) not in self._compared:
                 kind = PlaceKind.FLAG
-            yield OpenPlace(self.path, node.lineno + text.count("\n", 0, one.start), one.text, kind, one.names)
+            line = node.lineno + text.count("\n", 0, one.start)
+            yield OpenPlace(self.path, line, one.text, kind, one.names, is_in_group=one.is_in_group)
 
 
 def _keywords_of_megatron(tree: ast.Module) -> set[int]:
