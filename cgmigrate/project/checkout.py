@@ -155,10 +155,12 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 def _ignored(top: str) -> list[str]:
     """Return the files and folders that git ignores, but those of tools, builds and results.
 
-    A hidden folder that git ignores is one of a tool.
+    A hidden folder that git ignores is one of a tool. If git fails, all files may be such.
     """
     listed = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    names = [os.fsdecode(one) for one in listed[0].split(b"\0") if one] if listed else []
+    if listed is None:
+        return [""]
+    names = [os.fsdecode(one) for one in listed[0].split(b"\0") if one]
     result: list[str] = []
     for name in sorted(names):
         # Git lists a folder that ignores itself, and what is in it as well.
