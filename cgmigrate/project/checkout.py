@@ -142,7 +142,7 @@ def _files_below(top: str, names: Sequence[str], patterns: Sequence[str]) -> Ite
             yield from [name] if _matches(name, patterns) else []
             continue
         for folder, folders, files in os.walk(os.path.join(top, name)):
-            is_other = folder != top and not _OTHERS.isdisjoint((*folders, *files))
+            is_other = folder.rstrip(os.sep) != top and not _OTHERS.isdisjoint((*folders, *files))
             folders[:] = [] if is_other else [one for one in folders if one not in _NOT_SEARCHED]
             below = (os.path.relpath(os.path.join(folder, one), top) for one in files if not is_other)
             yield from (one for one in below if _matches(one, patterns))

@@ -298,12 +298,6 @@ class PythonDocument(TextDocument):
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
         return self._surroundings.value(self._places[index], section, keys)
 
-    def variable_at(self, offset: int, name: str, /) -> object:
-        """Return the value of a variable of the environment; see ``sites.Document``."""
-        from cgmigrate.documents.python.environment import variable_at
-
-        return variable_at(self._source, offset, name)
-
     @cached_property
     def _surroundings(self) -> PythonSurroundings:
         from cgmigrate.documents.python.surroundings import PythonSurroundings
