@@ -25,10 +25,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameList:
-    """A list, tuple or set of names that code copies; ``constant`` is its name if it is assigned to one."""
+    """A list, tuple or set of names that code copies; ``at_top`` says whether it is a constant of the module."""
 
     node: Literal
-    constant: str = ""
+    at_top: bool = False
 
     @property
     def names(self) -> list[ast.Constant]:
@@ -166,7 +166,7 @@ class CopyReader:
         copies = [(use, self._unbuilt(self._copy_of(use), use)) for use in uses or ()]
         if uses is None or any(copy is None for _, copy in copies):
             return
-        at_top = constant if isinstance(self.parent(above), ast.Module) else ""
+        at_top = bool(constant) and isinstance(self.parent(above), ast.Module)
         if at_top:
             self.constants.append(NameList(node, at_top))
         for use, copy in copies:
