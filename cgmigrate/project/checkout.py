@@ -84,8 +84,7 @@ def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
     """Return the files of a project that contain one of the words, with paths as those of `Discovery`.
 
     ``paths`` are patterns of the files to search; with them, those that git does not track, or ignores, are searched
-    as well: a program that is not committed can read a file that is. If git fails, the list is empty. Words, not
-    regular expressions: git takes ten times as long for those.
+    as well: a program that is not committed can read a file that is. Words, not patterns: git takes ten times as long.
     """
     words = list(words)
     if checkout_of(top) is None:
@@ -160,9 +159,8 @@ def _ignored(top: str) -> list[str]:
     listed = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
     if listed is None:
         return [""]
-    names = [os.fsdecode(one) for one in listed[0].split(b"\0") if one]
     result: list[str] = []
-    for name in sorted(names):
+    for name in sorted(os.fsdecode(one) for one in listed[0].split(b"\0") if one):
         # Git lists a folder that ignores itself, and what is in it as well.
         is_below_last = bool(result) and result[-1].endswith("/") and name.startswith(result[-1])
         folders = name.split("/")[:-1]
