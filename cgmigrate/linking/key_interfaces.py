@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.sites import Site
+    from cgmigrate.linking.key_code import KeyCode
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.yaml_files import YamlFiles
 
@@ -41,14 +42,12 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
 
     ``yaml`` are the YAML files of the run in the project, by their real paths.
     """
-    from cgmigrate.linking.key_lists import own_copiers
-
     copiers: dict[str, Sequence[KeyCopier]] = {}
     typed: list[str] = []
     not_followed: set[str] = set()
     deprecated = project.catalogue.deprecated
     for code in project:
-        copiers[code.path] = own_copiers(code, project)
+        copiers[code.path] = _own_copiers(code)
         typed += [code.path] if code.typed_dicts else []
         not_followed |= code.names_read(copiers[code.path])
         if not_followed >= deprecated:
@@ -58,6 +57,11 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
     paths = {path for path, of_file in copiers.items() if of_file} | set(typed)
     copying = _Code(paths, copiers, followed)
     return _with_yaml(project, yaml, files, copying) if any(followed & one.names for one in every) else None
+
+
+def _own_copiers(code: KeyCode) -> list[KeyCopier]:
+    """Return what copies keys by the code of a file, without lists at its top, which other files may import."""
+    return [one for one in code.copiers if not any(of_list.at_top for of_list in one.lists)]
 
 
 @dataclass(frozen=True, slots=True)

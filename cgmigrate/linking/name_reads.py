@@ -45,23 +45,6 @@ def name_set(node: ast.AST, source: PythonSource) -> str:
     return ""
 
 
-def name_in_object(node: ast.AST, source: PythonSource) -> str:
-    """Return the key that a node sets in an object or mapping which it makes, or pairs with a value; else empty.
-
-    A file may be merged over the object later. A call of the class that has the setting reads it at once, before that.
-    A false that a file replaces, or not, changes nothing.
-    """
-    match node, source.parent(node):
-        case ast.keyword(arg=str() as name, value=value), above:
-            return "" if _is_off(value) or is_read_at_once(_getter(above, source), name, source) else name
-        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) as made if node in keys:
-            at_once = is_read_at_once(_getter(made, source), name, source)
-            return "" if at_once or _is_off(values[keys.index(node)]) else name
-        case ast.Constant(value=str() as name), ast.Tuple(elts=[first, _]) | ast.List(elts=[first, _]):
-            return name if first is node else ""
-    return ""
-
-
 def name_turned_on(node: ast.AST, source: PythonSource) -> str:
     """Return the flag that a node sets to True in an object or mapping; empty if it sets none.
 
@@ -82,10 +65,6 @@ def name_turned_on(node: ast.AST, source: PythonSource) -> str:
 
 def _is_true(value: ast.expr | None) -> bool:
     return isinstance(value, ast.Constant) and value.value is True
-
-
-def _is_off(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value in (False, None)
 
 
 def _getter(made: ast.AST | None, source: PythonSource) -> ast.AST | None:

@@ -32,10 +32,8 @@ class Relations:
     """Why it is not known how these files have to change together."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → code that reads it by name from a mapping."""
-    new_readers: Mapping[str, KeyReader] = field(default_factory=dict)
-    """New name → code that reads it by name from a mapping."""
     new_setters: Mapping[str, KeyReader] = field(default_factory=dict)
-    """New name → code that gives it a value of its own."""
+    """New name → code that gives it a value of its own beside those of a mapping."""
     interpolations: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → an interpolation of the file that reads it."""
     turned_on: Mapping[str, KeyReader] = field(default_factory=dict)
@@ -125,8 +123,7 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
         if place is not None and case.before.get(written.setting) is False:
             text = f"code sets `{written.setting}` to True ({place.place}), and the false may turn it off"
             case = case.risk(text)
-    case = _beside_values(_beside_flags(case, relations), relations)
-    return case.risk(reason) if (reason := _ignored(case, relations)) else case
+    return _beside_values(_beside_flags(case, relations), relations)
 
 
 def _beside_flags(case: SiteCase, relations: Relations) -> SiteCase:
@@ -142,30 +139,13 @@ def _beside_flags(case: SiteCase, relations: Relations) -> SiteCase:
 
 
 def _beside_values(case: SiteCase, relations: Relations) -> SiteCase:
-    """Add a risk if code gives a value of its own to a name that the fix writes: either may replace the other."""
+    """Add a risk if code gives a value of its own to a name that the fix writes, beside those of a mapping."""
     for name, value in (case.final or {}).items():
         place = relations.new_setters.get(name)
         if place is not None and case.before.get(name) != value:
             text = f"code sets `{name}` ({place.place}), which may replace what the file has, or be replaced by it"
             case = case.risk(text)
     return case
-
-
-def _ignored(case: SiteCase, relations: Relations) -> str:
-    """Return why what a site sets may be ignored so far: code reads its new settings only; empty if nothing shows it.
-
-    Where that is so, the fix turns on what was never captured.
-    """
-    if case.site.index in relations.followed:
-        return ""
-    deprecated = case.document.catalogue.deprecated
-    unread = [name for name in case.before if name in deprecated and name not in relations.key_readers]
-    for name, value in (case.final or {}).items():
-        reader = relations.new_readers.get(name)
-        if unread and reader is not None and case.before.get(name) != value:
-            other = f"none reads `{unread[0]}`, which may be ignored"
-            return f"code reads `{name}` by its name ({reader.place}) and {other}"
-    return ""
 
 
 def _reader_risk(reader: KeyReader, name: str) -> str:

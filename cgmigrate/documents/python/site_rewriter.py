@@ -11,18 +11,15 @@ from cgmigrate.documents.python.element_removal import END_OF_LINE, remove_eleme
 from cgmigrate.documents.python.lines import line_start, newline_near
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS, Names
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.setters import Setters, added_call, call_statement, clears_scope, without_cleared
+from cgmigrate.documents.python.setters import Setters, call_statement, clears_scope, without_cleared
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.spelling import argument_words, module_class_like, rendered
 from cgmigrate.documents.python.statement_edits import add_statement
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member
 from cgmigrate.documents.sites import CannotEditError
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Choice, Settings, Undecided
+from cgmigrate.megatron.settings import MODULES, Choice, Settings, Undecided
 from cgmigrate.text.edits import Edit, apply
-
-_NEW_NAMES = {SCOPE: MODULES, ENABLE: IMPL, EXTERNAL: IMPL}
-"""What code reads that copies a setting under its new name."""
 
 
 class PythonSiteRewriter:
@@ -115,22 +112,11 @@ class PythonSiteRewriter:
         if type(value) is type(old) and value == old:
             return self._with_new_class(node)
         if isinstance(value, Undecided):
-            return self._following(node, value)
+            self._refuse(f"it would be `{value.text}`")
         if isinstance(value, list) and value and isinstance(old, list) and isinstance(node, ast.List):
             fewer = all(item in old for item in value)
             return self._without_items(node, value) if fewer else [self._rendered(node, value)]
         return [self._rendered(node, value)]
-
-    def _following(self, node: ast.expr, value: Undecided) -> list[Edit]:
-        """Return edits that read the new settings of objects in a value instead of their old ones."""
-        edits = []
-        for part in walk(node):
-            if isinstance(part, ast.Attribute) and (new := _NEW_NAMES.get(part.attr)):
-                end = self.source.span(part).end
-                edits.append(Edit(end - len(part.attr), end, new))
-        if not edits:
-            self._refuse(f"it would be `{value.text}`")
-        return edits
 
     def _rendered(self, node: ast.expr, value: object) -> Edit:
         span = self.source.span(node)
@@ -205,20 +191,13 @@ class PythonSiteRewriter:
             self._refuse("it is set in a form that no call can replace")
         return Edit(item.whole.start, item.whole.end, call)
 
-    def _added_call(self, item: Item, value: object, setters: Setters) -> Edit:
-        text = rendered(value, self._quote_near(item.values[0]))
-        edit = added_call(self.source, item.node, text, setters) if isinstance(item.node, ast.stmt) else None
-        if edit is None:
-            raise CannotEditError(self.index, "it is set in a form that no call can replace")
-        return edit
-
     # --- adding and removing ----------------------------------------------------------------
 
     def _add(self, item: Item, name: str, value: object) -> Edit:
         if isinstance(value, Choice):
             self._refuse("a condition would have to be written twice")
         if self._calls is not None and name == MODULES:
-            return self._added_call(item, value, self._calls)
+            self._refuse("it is set in a form that no call can replace")
         if self.place.form is SiteForm.ASSIGNMENTS:
             return add_statement(self.index, item, name, rendered(value, self._quote_near(item.values[0])), self.source)
         elements = self._elements_for(item, name, value)
