@@ -43,7 +43,7 @@ _WORD = re.compile(r"\w+")
 _COMPUTED = frozenset(
     ("bool", "len", "int", "str", "float", "max", "min", "any", "all", "sorted", "abs", "sum", "repr", "range")
 )
-_PASSING = ("wraps", "lru_cache", "cache", "contextmanager", "fixture", "total_ordering", "deprecated", "overload")
+_PASSING = ("lru_cache", "cache", "contextmanager", "fixture", "total_ordering", "deprecated", "overload")
 _ASSERTIONS: dict[str, ast.cmpop] = {
     "assertEqual": ast.Eq(),
     "assertListEqual": ast.Eq(),
