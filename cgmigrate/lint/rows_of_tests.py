@@ -33,7 +33,7 @@ def rows_of(file: ExaminedFile) -> frozenset[int]:
     return frozenset(
         site.index
         for site, owner in zip(file.sites, file.owners, strict=True)
-        if owner.ecosystem is None and _is_dict(site) and not deprecated.isdisjoint(site.own)
+        if owner.ecosystem is None and _is_dict(site) and any(site.own.get(name) is not None for name in deprecated)
     )
 
 
@@ -73,7 +73,8 @@ def use_not_followed(
         return ""
     every = trees_with(table.id) if isinstance(scope, ast.Module) else [(path, scope)]
     for other, tree in every:
-        for line in _uses_of(table.id, tree):
+        is_imported = other == path or _imports(table.id, tree)
+        for line in _uses_of(table.id, tree, by_name=is_imported):
             is_own = other == path and table.lineno <= line <= first
             if not is_own and (other, line) not in lines:
                 return f"the code at {other}:{line} uses `{table.id}` and is not followed"
@@ -94,8 +95,14 @@ def _table_at(tree: ast.Module, line: int) -> tuple[ast.Name | None, ast.AST]:
     return table, scope
 
 
-def _uses_of(name: str, tree: ast.AST) -> Iterator[int]:
-    """Yield the lines that use a variable; for a decorator, the first one of the function."""
+def _imports(name: str, tree: ast.AST) -> bool:
+    return any(
+        one.name in (name, "*") for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names
+    )
+
+
+def _uses_of(name: str, tree: ast.AST, *, by_name: bool) -> Iterator[int]:
+    """Yield the lines that use a variable, or an attribute of its name; for a decorator, the first of the function."""
     decorated = {
         part: node.lineno
         for node in ast.walk(tree)
@@ -104,5 +111,8 @@ def _uses_of(name: str, tree: ast.AST) -> Iterator[int]:
         for part in ast.walk(decorator)
     }
     for node in ast.walk(tree):
-        if (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name):
-            yield decorated.get(node, node.lineno)
+        match node:
+            case ast.Name(id=used, lineno=line) if by_name and used == name:
+                yield decorated.get(node, line)
+            case ast.Attribute(attr=used, lineno=line) if used == name:
+                yield decorated.get(node, line)

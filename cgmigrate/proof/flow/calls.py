@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -43,7 +44,9 @@ _WORD = re.compile(r"\w+")
 _COMPUTED = frozenset(
     ("bool", "len", "int", "str", "float", "max", "min", "any", "all", "sorted", "abs", "sum", "repr", "range")
 )
-_PASSING = ("wraps", "lru_cache", "cache", "contextmanager", "fixture", "total_ordering", "deprecated", "overload")
+_TRAINING = os.path.join("megatron", "bridge", "training", "pretrain.py")
+"""Where Megatron-Bridge trains with a configuration."""
+_PASSING = ("lru_cache", "cache", "contextmanager", "fixture", "total_ordering", "deprecated", "overload")
 _ASSERTIONS: dict[str, ast.cmpop] = {
     "assertEqual": ast.Eq(),
     "assertListEqual": ast.Eq(),
@@ -71,9 +74,10 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     """Return the value of a call of a function of the checkout."""
     node, module = function.node, function.module
     run.touched[module.path] = module
-    if run.is_test and run.side.changes and is_test(module.path):
-        # What a test does not reach is known as well if it is withheld.
-        run.lines.update((module.path, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    if run.is_test and module.path.endswith(_TRAINING):
+        # It is an entry point itself. For other projects it is the package's, and followed as little.
+        return _unknown(run, function.name, positional, named, is_external=True)
+    _note_test(run, function)
     if not isinstance(node, ast.Lambda) and function.scope is None and node.decorator_list:
         wrapped = _decorated(run, function)
         if wrapped is not function:
@@ -98,6 +102,13 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     else:
         kept = run.side.slice.kept(node, module)
     return _body(run, own, node, kept)
+
+
+def _note_test(run: Run, function: Function) -> None:
+    """Note the lines of a function of tests: what one does not reach is known as well if it is withheld."""
+    node, path = function.node, function.module.path
+    if run.is_test and run.side.changes and is_test(path):
+        run.lines.update((path, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
 def _needs_whole(value: object) -> bool:

@@ -248,22 +248,17 @@ class _Keeping:
         )
         return self.kept
 
-    def _visit(self, statement: ast.stmt, *, is_tainted: bool, depends: bool | None = None) -> bool:
+    def _visit(self, statement: ast.stmt, *, is_tainted: bool) -> bool:
         """Keep a statement, or what is kept inside of it; return whether it is kept.
 
-        ``is_tainted`` says that it depends on settings whether the statement is reached, or that settings differ
-        there. ``depends`` says whether a condition above has to do with settings, None if there is no condition: what is
-        refused for another reason is refused before and after the edits.
+        ``is_tainted`` says that it depends on settings whether the statement is reached.
         """
         is_read = self._reads(statement)
-        is_condition = isinstance(statement, (ast.If, ast.While, ast.For, ast.Match))
-        below = is_tainted or (is_read and is_condition)
-        if is_condition:
-            depends = bool(depends) or is_read
+        below = is_tainted or (is_read and isinstance(statement, (ast.If, ast.While, ast.For, ast.Match)))
         inner = [] if isinstance(statement, _DEFINITIONS) else bodies_of(statement)
-        is_kept = sum(self._visit(one, is_tainted=below, depends=depends) for one in inner) > 0
+        is_kept = sum(self._visit(one, is_tainted=below) for one in inner) > 0
         if isinstance(statement, _JUMPS):
-            is_kept = is_read or (is_tainted and (depends is not False or not isinstance(statement, ast.Raise)))
+            is_kept = is_tainted or is_read
         if is_kept or is_read or self._is_needed(statement):
             if statement not in self.kept.statements:
                 self.kept.statements.add(statement)
