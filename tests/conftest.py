@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ settings.register_profile("random", deadline=None)
 settings.register_profile("fixed", settings.get_profile("random"), derandomize=True)
 settings.load_profile("fixed")
 
+_numbers = count()
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the precision and recall of rules that tests of this process judged by executed code."""
@@ -40,7 +43,8 @@ def corpus() -> Path:
 @pytest.fixture(autouse=True)
 def journals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a run notes for ``fix --undo`` is kept out of the user's own cache."""
-    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+    # The factory would list all its folders to number one more, for each of thousands of tests.
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"caches/{next(_numbers)}"))
 
 
 @pytest.fixture
