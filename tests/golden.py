@@ -9,11 +9,16 @@ A change of an output is not an error in itself: the commit that makes it says w
 from __future__ import annotations
 
 import argparse
+import atexit
+import functools
 import hashlib
 import json
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,8 +39,9 @@ from tests.support.paths import CORPUS, FETCHED, ROOT
 GOLDEN = ROOT / "tests/golden"
 
 PACKAGES = ("megatron-bridge-0.4.2", "megatron-bridge-0.6.2", "megatron-core-0.17.1", "nemo-toolkit-2.4.0")
+EXAMPLES = "examples"
 WHOLE = {
-    "examples": (ROOT, "examples"),
+    EXAMPLES: (ROOT, "examples"),
     "corpus-yaml": (CORPUS, "yaml"),
     "corpus-pairs": (CORPUS, "pairs"),
 }
@@ -70,11 +76,29 @@ def output_of(folder: Path, *words: str) -> str:
 def whole_outputs() -> dict[str, str]:
     """The outputs of the small trees that are present, by the name of the golden file."""
     return {
-        f"{name}.{suffix}": output_of(folder, *words, tree)
+        f"{name}.{suffix}": output_of_tree(name, suffix)
         for name, (folder, tree) in WHOLE.items()
         if (folder / tree).is_dir()
-        for suffix, words in OUTPUTS.items()
+        for suffix in OUTPUTS
     }
+
+
+def output_of_tree(name: str, suffix: str) -> str:
+    """What the command writes of a small tree."""
+    folder, tree = WHOLE[name]
+    return output_of(_copied_examples() if name == EXAMPLES else folder, *OUTPUTS[suffix], tree)
+
+
+@functools.cache
+def _copied_examples() -> Path:
+    """Copy the examples out of the checkout: fixes in it are judged by all that the checkout has, which takes long."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    shutil.copytree(ROOT / EXAMPLES, folder / EXAMPLES)
+    # Ids of fixes have paths from the root of a checkout.
+    for command in ("init -q", "add ."):
+        subprocess.run(["git", *command.split()], cwd=folder, check=True)
+    return folder
 
 
 def _hash(text: str) -> str:
