@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import subprocess
@@ -44,6 +45,7 @@ def answering(python: str, mode: str, path: str) -> Iterator[Callable[[dict[str,
             judge.wait()
 
 
+@functools.cache
 def defaults_of(python: str) -> dict[str, Any]:
     """The defaults of a release."""
     ran = subprocess.run([python, str(JUDGE), "defaults"], capture_output=True, text=True, check=True)
