@@ -18,10 +18,12 @@ from sweeping import nemo_rl, report, statements
 from sweeping.cases import READERS, Case, Reader, cases
 
 JUDGE = Path(__file__).with_name("judge.py")
+Judge = Callable[[dict[str, Any]], dict[str, Any]]
+"""Takes the settings of a case, and returns the verdict on them."""
 
 
 @contextmanager
-def answering(python: str, mode: str, path: str) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
+def answering(python: str, mode: str, path: str) -> Iterator[Judge]:
     """A release that answers one question after the other."""
     environment = {**os.environ, "PYTHONPATH": path, "WORLD_SIZE": "8", "RANK": "0", "CUDA_DEVICE_MAX_CONNECTIONS": "1"}
     environment.pop("PYTORCH_CUDA_ALLOC_CONF", None)
@@ -73,9 +75,7 @@ def checked(folder: Path, release: str, *options: str) -> dict[str, list[dict[st
     return reported
 
 
-def balanced(
-    pool: Iterable[Case], judge: Callable[[dict[str, Any]], dict[str, Any]], count: int
-) -> list[tuple[Case, dict[str, Any]]]:
+def balanced(pool: Iterable[Case], judge: Judge, count: int) -> list[tuple[Case, dict[str, Any]]]:
     """As many of a pool as are requested: accepted ones, and ones refused because of graphs, each at most half."""
     halves: dict[bool, list[tuple[Case, dict[str, Any]]]] = {True: [], False: []}
     for case in pool:
@@ -89,20 +89,26 @@ def balanced(
     return [*halves[False], *halves[True]]
 
 
-def chosen(reader: Reader, release: str, options: argparse.Namespace) -> list[tuple[Case, dict[str, Any]]]:
-    """The cases of a reader, with the verdicts of the release."""
+def chosen(
+    reader: Reader, release: str, options: argparse.Namespace, judge: Judge | None = None
+) -> list[tuple[Case, dict[str, Any]]]:
+    """The cases of a reader, with the verdicts of the release, or of a judge that has been started."""
     python = options.judges[release]
     path = str(options.bridge.resolve()) if reader.judge == "bridge" else ""
     pool = cases(reader, release, 8 * options.count, options.seed, defaults_of(python))
+    if judge is not None:
+        return balanced(pool, judge, options.count)
     if reader.judge == "nemo-rl":
         return balanced(pool, nemo_rl.asking(), options.count)
-    with answering(python, reader.judge, path) as judge:
-        return balanced(pool, judge, options.count)
+    with answering(python, reader.judge, path) as started:
+        return balanced(pool, started, options.count)
 
 
-def compared(reader: Reader, release: str, options: argparse.Namespace) -> report.Comparison:
+def compared(
+    reader: Reader, release: str, options: argparse.Namespace, judge: Judge | None = None
+) -> report.Comparison:
     """Judge the cases of a reader, and check their files."""
-    rows = chosen(reader, release, options)
+    rows = chosen(reader, release, options, judge)
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), [case for case, _ in rows])
         reported = checked(Path(folder), release)
