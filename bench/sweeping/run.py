@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import functools
 import json
 import os
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,10 @@ from sweeping import nemo_rl, report, statements
 from sweeping.cases import READERS, Case, Reader, cases
 
 JUDGE = Path(__file__).with_name("judge.py")
-Judge = Callable[[dict[str, Any]], dict[str, Any]]
-"""Takes the settings of a case, and returns the verdict on them."""
 
 
 @contextmanager
-def answering(python: str, mode: str, path: str) -> Iterator[Judge]:
+def answering(python: str, mode: str, path: str) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
     """A release that answers one question after the other."""
     environment = {**os.environ, "PYTHONPATH": path, "WORLD_SIZE": "8", "RANK": "0", "CUDA_DEVICE_MAX_CONNECTIONS": "1"}
     environment.pop("PYTORCH_CUDA_ALLOC_CONF", None)
@@ -45,6 +44,17 @@ def answering(python: str, mode: str, path: str) -> Iterator[Judge]:
         finally:
             judge.stdin.close()
             judge.wait()
+
+
+_started = ExitStack()
+atexit.register(_started.close)
+
+
+@functools.lru_cache(maxsize=1)
+def last_judge(python: str, mode: str, path: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The judge of the questions before, if it is the same: to import a release takes longer than all its answers."""
+    _started.close()
+    return _started.enter_context(answering(python, mode, path))
 
 
 @functools.cache
@@ -75,7 +85,9 @@ def checked(folder: Path, release: str, *options: str) -> dict[str, list[dict[st
     return reported
 
 
-def balanced(pool: Iterable[Case], judge: Judge, count: int) -> list[tuple[Case, dict[str, Any]]]:
+def balanced(
+    pool: Iterable[Case], judge: Callable[[dict[str, Any]], dict[str, Any]], count: int
+) -> list[tuple[Case, dict[str, Any]]]:
     """As many of a pool as are requested: accepted ones, and ones refused because of graphs, each at most half."""
     halves: dict[bool, list[tuple[Case, dict[str, Any]]]] = {True: [], False: []}
     for case in pool:
@@ -89,26 +101,19 @@ def balanced(pool: Iterable[Case], judge: Judge, count: int) -> list[tuple[Case,
     return [*halves[False], *halves[True]]
 
 
-def chosen(
-    reader: Reader, release: str, options: argparse.Namespace, judge: Judge | None = None
-) -> list[tuple[Case, dict[str, Any]]]:
-    """The cases of a reader, with the verdicts of the release, or of a judge that has been started."""
+def chosen(reader: Reader, release: str, options: argparse.Namespace) -> list[tuple[Case, dict[str, Any]]]:
+    """The cases of a reader, with the verdicts of the release."""
     python = options.judges[release]
     path = str(options.bridge.resolve()) if reader.judge == "bridge" else ""
     pool = cases(reader, release, 8 * options.count, options.seed, defaults_of(python))
-    if judge is not None:
-        return balanced(pool, judge, options.count)
     if reader.judge == "nemo-rl":
         return balanced(pool, nemo_rl.asking(), options.count)
-    with answering(python, reader.judge, path) as started:
-        return balanced(pool, started, options.count)
+    return balanced(pool, last_judge(python, reader.judge, path), options.count)
 
 
-def compared(
-    reader: Reader, release: str, options: argparse.Namespace, judge: Judge | None = None
-) -> report.Comparison:
+def compared(reader: Reader, release: str, options: argparse.Namespace) -> report.Comparison:
     """Judge the cases of a reader, and check their files."""
-    rows = chosen(reader, release, options, judge)
+    rows = chosen(reader, release, options)
     with tempfile.TemporaryDirectory() as folder:
         written(Path(folder), [case for case, _ in rows])
         reported = checked(Path(folder), release)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
@@ -20,28 +19,19 @@ from sweeping.cases import READERS, Reader
 BRIDGE = FETCHED / "megatron-bridge-0.6.2"
 
 
-@pytest.fixture(scope="module")
-def judge(request: pytest.FixtureRequest) -> Iterator[run.Judge]:
-    """The installed release as one kind of judge, started once for all readers that it judges."""
+@pytest.mark.parametrize(
+    "reader",
+    sorted((one for one in READERS if one.judge != "nemo-rl"), key=lambda one: one.judge),
+    ids=lambda one: one.name,
+)
+def test_what_the_release_refuses_is_reported_and_nothing_else(reader: Reader) -> None:
     if find_spec("torch") is None or find_spec("megatron") is None:
         pytest.skip("the judge is the installed megatron-core")
-    if request.param == "bridge" and not BRIDGE.is_dir():
+    if reader.judge == "bridge" and not BRIDGE.is_dir():
         pytest.skip("Megatron-Bridge is not fetched")
-    with run.answering(sys.executable, request.param, str(BRIDGE) if request.param == "bridge" else "") as asked:
-        yield asked
+    options = argparse.Namespace(count=generated(40, 600), seed=20261124, judges={"0.19": sys.executable})
 
-
-@pytest.mark.parametrize(
-    ("judge", "reader"),
-    [pytest.param(one.judge, one, id=one.name) for one in READERS if one.judge != "nemo-rl"],
-    indirect=["judge"],
-)
-def test_what_the_release_refuses_is_reported_and_nothing_else(judge: run.Judge, reader: Reader) -> None:
-    options = argparse.Namespace(
-        count=generated(40, 600), seed=20261124, judges={"0.19": sys.executable}, bridge=BRIDGE
-    )
-
-    comparison = run.compared(reader, "0.19", options, judge)
+    comparison = run.compared(reader, "0.19", argparse.Namespace(bridge=BRIDGE, **vars(options)))
 
     assert len(comparison.refused()) == len(comparison.accepted()) == options.count // 2
     recall, precision = (float(share) for share in comparison.scores(warnings=False, preview=False))
