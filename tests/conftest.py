@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner, Result
@@ -22,8 +22,6 @@ settings.register_profile("random", deadline=None)
 # A push is judged by the same examples as the one before it; `.ci/run --nightly` tries new ones.
 settings.register_profile("fixed", settings.get_profile("random"), derandomize=True)
 settings.load_profile("fixed")
-
-_numbers = count()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -44,7 +42,7 @@ def corpus() -> Path:
 def journals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a run notes for ``fix --undo`` is kept out of the user's own cache."""
     # The factory would list all its folders to number one more, for each of thousands of tests.
-    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"caches/{next(_numbers)}"))
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"caches/{uuid4()}"))
 
 
 @pytest.fixture

@@ -103,24 +103,17 @@ def test_the_report_is_that_of_one_process(tmp_path: Path, words: tuple[str, ...
     assert left == alone
 
 
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[int, str, str], int]:
-    """Files, the report of one process, and how many of them the run itself checks beside two others."""
-    folder = tmp_path_factory.mktemp("processes") / "tree"
+def test_a_process_that_is_killed_amid_a_result_changes_nothing(tmp_path: Path) -> None:
+    """The run checks the file of the result, and those behind it, itself: nothing is lost and nothing is green."""
+    folder = tmp_path / "tree"
     folder.mkdir()
     make(folder)
-    return folder, run(folder, COMMANDS[1], 1)[:3], run(folder, COMMANDS[1], 3)[3]
-
-
-@pytest.mark.parametrize("length", [1, 8, 9, 300], ids="cut off after {} bytes".format)
-def test_a_process_that_is_killed_amid_a_result_changes_nothing(
-    tree: tuple[Path, tuple[int, str, str], int], length: int
-) -> None:
-    """The run checks the file of the result, and those behind it, itself: nothing is lost and nothing is green."""
-    folder, alone, usual = tree
-    *left, own_files = run(folder, COMMANDS[1], 3, killed="page-2.md", length=length)
-    assert (tuple(left), left[0]) == (alone, 1)
-    assert own_files > usual
+    *alone, _ = run(folder, COMMANDS[1], 1)
+    usual = run(folder, COMMANDS[1], 3)[-1]
+    for length in (1, 8, 9, 300):  # of the bytes that come before it is killed
+        *left, own_files = run(folder, COMMANDS[1], 3, killed="page-2.md", length=length)
+        assert (length, left, left[0]) == (length, alone, 1)
+        assert own_files > usual, length
 
 
 def test_files_are_written_by_one_process(tmp_path: Path) -> None:
