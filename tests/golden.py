@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import functools
 import hashlib
 import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -34,14 +32,24 @@ from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 
 # As a script, the tests are not on the path.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.support.checkouts import staged
 from tests.support.paths import CORPUS, FETCHED, ROOT
 
 GOLDEN = ROOT / "tests/golden"
 
+
+def _copied_examples() -> Path:
+    """Copy the examples out of the checkout: fixes in it are judged by all that the checkout has, which takes long."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    staged(folder)  # ids of fixes have paths from the root of a checkout
+    return folder
+
+
 PACKAGES = ("megatron-bridge-0.4.2", "megatron-bridge-0.6.2", "megatron-core-0.17.1", "nemo-toolkit-2.4.0")
-EXAMPLES = "examples"
 WHOLE = {
-    EXAMPLES: (ROOT, "examples"),
+    "examples": (_copied_examples(), "examples"),
     "corpus-yaml": (CORPUS, "yaml"),
     "corpus-pairs": (CORPUS, "pairs"),
 }
@@ -76,29 +84,11 @@ def output_of(folder: Path, *words: str) -> str:
 def whole_outputs() -> dict[str, str]:
     """The outputs of the small trees that are present, by the name of the golden file."""
     return {
-        f"{name}.{suffix}": output_of_tree(name, suffix)
+        f"{name}.{suffix}": output_of(folder, *words, tree)
         for name, (folder, tree) in WHOLE.items()
         if (folder / tree).is_dir()
-        for suffix in OUTPUTS
+        for suffix, words in OUTPUTS.items()
     }
-
-
-def output_of_tree(name: str, suffix: str) -> str:
-    """What the command writes of a small tree."""
-    folder, tree = WHOLE[name]
-    return output_of(_copied_examples() if name == EXAMPLES else folder, *OUTPUTS[suffix], tree)
-
-
-@functools.cache
-def _copied_examples() -> Path:
-    """Copy the examples out of the checkout: fixes in it are judged by all that the checkout has, which takes long."""
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder)
-    shutil.copytree(ROOT / EXAMPLES, folder / EXAMPLES)
-    # Ids of fixes have paths from the root of a checkout.
-    for command in ("init -q", "add ."):
-        subprocess.run(["git", *command.split()], cwd=folder, check=True)
-    return folder
 
 
 def _hash(text: str) -> str:

@@ -20,7 +20,7 @@ def test_output_is_the_golden_one(name: str) -> None:
     if not (folder / part).is_dir():
         pytest.skip(f"{folder / part} is not present here")
     if tree:
-        actual = golden.output_of_tree(tree, name.removeprefix(f"{tree}."))
+        actual = golden.output_of(folder, *golden.OUTPUTS[name.removeprefix(f"{tree}.")], part)
     else:
         actual = json.dumps(golden.package_summary(package), indent=1) + "\n"
     assert not golden.differences(name, actual), "run `python tests/golden.py --update` and say why in the commit"
