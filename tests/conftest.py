@@ -42,7 +42,7 @@ def corpus() -> Path:
 def journals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a run notes for ``fix --undo`` is kept out of the user's own cache."""
     # The factory would list all its folders to number one more, for each of thousands of tests.
-    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"caches/{uuid4()}"))
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"cache-{uuid4()}"))
 
 
 @pytest.fixture
