@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +15,7 @@ from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Reader, Rejected
+from tests.support.checkouts import staged
 from tests.support.files import write
 
 HEAD = "policy:\n  transformer_config:\n    num_layers: 2\n"
@@ -83,11 +83,6 @@ def applied(project: Path) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, ListConfig) else value for name, value in reached.items()}
 
 
-def checkout(top: Path) -> None:
-    subprocess.run(["git", "init", "-q"], check=True, cwd=top)
-    subprocess.run(["git", "add", "."], check=True, cwd=top)
-
-
 def built(settings: dict[str, Any]) -> tuple[Any, ...]:
     """Build the real configuration; return what decides about graphs."""
     transformer_config = pytest.importorskip("megatron.core.transformer.transformer_config")
@@ -98,7 +93,7 @@ def built(settings: dict[str, Any]) -> tuple[Any, ...]:
 def test_the_real_configuration_is_built_alike_before_and_after(project: Path, cgmigrate) -> None:
     setup = write(project / "pkg/setup.py", EXAMPLE)
     filled = write(project / "conf/recipe.yaml", "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n")
-    checkout(project)
+    staged(project)
     before = applied(project)
     assert cgmigrate("fix", ".").exit_code == 0
     after = applied(project)
@@ -118,7 +113,7 @@ def test_code_that_copies_keys_changes_with_the_files_that_fill_them(
         write(project / "pyproject.toml", '[project]\nname = "pkg"\n')
     for name, recipe in RECIPES.items():
         setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", recipe)
-        checkout(project)
+        staged(project)
         before = applied(project)
         result = cgmigrate("fix", ".")
         # Code that copies no name of the new recipe stays as it is.
@@ -140,7 +135,7 @@ CAPTURED = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n"
 
 def test_a_set_with_a_member_that_is_not_staged_is_withheld_with_the_command(project: Path, cgmigrate) -> None:
     setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
-    checkout(project)
+    staged(project)
     for name in ("conf/recipe.yaml", "pkg/setup.py"):
         stdout = cgmigrate("fix", name).stdout
         assert "run `cgmigrate fix conf/recipe.yaml pkg/setup.py`" in " ".join(stdout.split())
@@ -152,7 +147,7 @@ def test_a_set_with_a_member_that_is_not_staged_is_withheld_with_the_command(pro
 def test_the_diagnostics_of_both_files_name_the_other(project: Path, cgmigrate) -> None:
     write(project / "pkg/setup.py", EXAMPLE)
     write(project / "conf/recipe.yaml", CAPTURED)
-    checkout(project)
+    staged(project)
     stdout = " ".join(cgmigrate("check", ".").stdout.split())
     assert "code copies the key `external_cuda_graph` of conf/recipe.yaml:3 by its name" in stdout
     assert "written together with pkg/setup.py" in stdout and "written together with conf/recipe.yaml" in stdout
@@ -177,7 +172,7 @@ def test_the_keys_of_a_typed_dict_change_with_the_code_that_copies_them(project:
     write(project / "pkg/setup.py", EXAMPLE)
     typed = write(project / "pkg/policy.py", TYPED)
     write(project / "conf/recipe.yaml", CAPTURED)
-    checkout(project)
+    staged(project)
     assert cgmigrate("fix", ".").exit_code == 0
     assert applied(project) == {"cuda_graph_impl": "transformer_engine"}
     old = "    enable_cuda_graph: NotRequired[bool]\n    external_cuda_graph: NotRequired[bool]\n"
@@ -201,7 +196,7 @@ def test_the_type_of_the_modules_admits_what_the_scope_may_be(
     setup = write(project / "pkg/setup.py", f"{code}\nclass C(TypedDict):\n    cuda_graph_scope: {scope}\n")
     filled = write(project / "conf/recipe.yaml", CAPTURED + "    cuda_graph_scope: attn\n")
     write(project / "conf/other.yaml", CAPTURED)
-    checkout(project)
+    staged(project)
     shown = cgmigrate("check", "pkg").stdout
     assert "of conf/other.yaml:3 and 1 more file by its name" in " ".join(shown.split())
     cgmigrate("fix", ".")
@@ -212,7 +207,7 @@ def test_a_typed_dict_that_admits_some_values_prevents_the_fix(project: Path, cg
     code = EXAMPLE.replace('_cuda_graph")', '_cuda_graph", "cuda_graph_impl")')
     typed = '\nclass C(TypedDict):\n    cuda_graph_impl: NotRequired[Literal["none", "local"]]\n'
     setup, filled = write(project / "pkg/setup.py", code + typed), write(project / "conf/recipe.yaml", CAPTURED)
-    checkout(project)
+    staged(project)
     stdout = " ".join(cgmigrate("fix", ".").stdout.split())
     assert "a TypedDict admits only some values of `cuda_graph_impl` (pkg/setup.py:8)" in stdout
     assert (setup.read_text(), filled.read_text()) == (code + typed, CAPTURED)
@@ -240,7 +235,7 @@ def test_code_that_sets_a_setting_by_itself_makes_the_set_unsafe(
 ) -> None:
     setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
     write(project / name, code)
-    checkout(project)
+    staged(project)
     stdout = " ".join(cgmigrate("fix", ".").stdout.split())
     assert f"code sets such a setting by itself ({name}:" in stdout and filled.read_text() == CAPTURED
     cgmigrate("fix", "--unsafe-fixes", ".")
@@ -251,7 +246,7 @@ def test_code_outside_of_the_run_may_set_a_setting_too(project: Path, cgmigrate)
     write(project / "pkg/setup.py", EXAMPLE)
     write(project / "conf/recipe.yaml", CAPTURED)
     write(project / "other/stop.py", SET_BY["on an object of that name"][1])
-    checkout(project)
+    staged(project)
     stdout = " ".join(cgmigrate("fix", "pkg", "conf").stdout.split())
     assert "code sets such a setting by itself (other/stop.py:2)" in stdout
 
@@ -261,7 +256,7 @@ def test_a_configuration_beside_the_code_is_rewritten_with_it(project: Path, cgm
     call = "def small():\n    return TransformerConfig(num_layers=2, enable_cuda_graph=True)\n"
     setup = write(project / "pkg/setup.py", head + EXAMPLE + call)
     write(project / "conf/recipe.yaml", CAPTURED)
-    checkout(project)
+    staged(project)
     assert "CG101 `enable_cuda_graph` is deprecated" in cgmigrate("check", "--output-format", "concise", ".").stdout
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert call.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"') in setup.read_text()
@@ -328,7 +323,7 @@ def test_code_that_is_not_followed_leaves_both_files_as_they_are(
     project: Path, cgmigrate, code: str, recipe: str, reason: str
 ) -> None:
     setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", recipe)
-    checkout(project)
+    staged(project)
     result = cgmigrate("fix", ".")
     assert (result.exit_code, setup.read_text(), filled.read_text()) == (1, code, recipe)
     assert reason in " ".join(result.stdout.split())
@@ -337,7 +332,7 @@ def test_code_that_is_not_followed_leaves_both_files_as_they_are(
 def test_a_name_that_another_file_has_and_the_code_does_not_copy_prevents_the_fix(project: Path, cgmigrate) -> None:
     setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
     write(project / "conf/b.yaml", "policy:\n  megatron_cfg:\n    cuda_graph_impl: full_iteration\n")
-    checkout(project)
+    staged(project)
     result = cgmigrate("fix", ".")
     assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
     assert "conf/b.yaml:3 has `cuda_graph_impl`, which the code does not copy yet" in " ".join(result.stdout.split())
@@ -347,7 +342,7 @@ def test_a_list_of_names_that_another_file_may_import_is_not_followed(project: P
     code = EXAMPLE.replace('("enable_cuda_graph", "external_cuda_graph")', "KEYS")
     code = 'KEYS = ("enable_cuda_graph", "external_cuda_graph")\n' + code
     setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", CAPTURED)
-    checkout(project)
+    staged(project)
     assert "by its name (pkg/setup.py:1)" in cgmigrate("fix", ".").stdout
     assert (setup.read_text(), filled.read_text()) == (code, CAPTURED)
 
@@ -364,7 +359,7 @@ def test_a_list_of_names_that_another_file_may_import_is_not_followed(project: P
 def test_a_name_that_something_else_may_set_is_still_copied(project: Path, cgmigrate, name: str, text: str) -> None:
     setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
     write(project / name, text)
-    checkout(project)
+    staged(project)
     cgmigrate("fix", ".")
     assert '("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl")' in setup.read_text()
     assert "cuda_graph_impl: transformer_engine" in filled.read_text()
@@ -373,7 +368,7 @@ def test_a_name_that_something_else_may_set_is_still_copied(project: Path, cgmig
 def test_an_override_of_an_old_key_on_a_command_line_prevents_the_fix(project: Path, cgmigrate) -> None:
     setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
     write(project / "docs/launch.sh", "python train.py ++policy.megatron_cfg.external_cuda_graph=true\n")
-    checkout(project)
+    staged(project)
     assert "docs/launch.sh" in cgmigrate("fix", ".").stdout
     assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
 
@@ -398,7 +393,7 @@ def started(project: Path, launcher: str, override: str, files: dict[str, str]) 
     for name, text in files.items():
         write(project / name, text)
     path = write(project / launcher, LAUNCHERS[launcher].format(line=line, words=line.split()))
-    checkout(project)
+    staged(project)
     return path
 
 

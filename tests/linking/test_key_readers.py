@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from cgmigrate.linking.key_readers import read_code
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.project.checkout import files_with
+from tests.support.checkouts import staged
 from tests.support.files import write
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
@@ -138,18 +138,13 @@ OTHERS = {
 }
 
 
-def checkout(top: Path) -> None:
-    subprocess.run(["git", "init", "-q"], check=True, cwd=top)
-    subprocess.run(["git", "add", "."], check=True, cwd=top)
-
-
 @pytest.mark.parametrize("code", READERS.values(), ids=READERS)
 @pytest.mark.parametrize("tracked", [True, False])
 def test_a_key_that_code_reads_by_name_is_no_safe_fix(project: Path, cgmigrate, code: str, tracked: bool) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / "src/setup.py", "import os\n" + code)
     if tracked:
-        checkout(project)
+        staged(project)
     result = cgmigrate("fix", "configs/a.yaml" if tracked else ".")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
     assert "src/setup.py:" in result.stdout
@@ -161,7 +156,7 @@ def test_a_key_that_code_reads_by_name_is_no_safe_fix(project: Path, cgmigrate, 
 def test_a_key_that_no_code_reads_beside_its_new_name_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / "src/setup.py", "import os\n" + code)
-    checkout(project)
+    staged(project)
     result = cgmigrate("fix", "configs/a.yaml")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
     assert "src/setup.py:" in result.stdout
@@ -200,7 +195,7 @@ NO_OWN_VALUES = {
 def test_a_name_that_code_gives_a_value_of_its_own_is_not_written(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / "src/setup.py", code)
-    checkout(project)
+    staged(project)
     result = cgmigrate("fix", "configs/a.yaml")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
     assert re.search(r"src/setup.py:[1-3]", result.stdout)
@@ -210,7 +205,7 @@ def test_a_name_that_code_gives_a_value_of_its_own_is_not_written(project: Path,
 def test_code_that_gives_a_name_no_value_of_its_own_is_no_obstacle(project: Path, cgmigrate, code: str) -> None:
     write(project / "configs/a.yaml", LEGACY)
     write(project / "src/setup.py", code)
-    checkout(project)
+    staged(project)
     assert "code sets" not in cgmigrate("fix", "configs/a.yaml").stdout
 
 
@@ -218,7 +213,7 @@ def test_code_that_gives_a_name_no_value_of_its_own_is_no_obstacle(project: Path
 def test_a_key_that_code_reads_in_another_spelling_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "a.yaml", LEGACY)
     write(project / "run.py", code)
-    checkout(project)
+    staged(project)
     assert "run.py:" in cgmigrate("fix", "a.yaml").stdout
     assert path.read_text() == LEGACY
 
@@ -227,7 +222,7 @@ def test_a_key_that_code_reads_in_another_spelling_is_no_safe_fix(project: Path,
 def test_a_key_that_code_respells_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "a.yaml", LEGACY)
     write(project / "run.py", "import os\n" + code)
-    checkout(project)
+    staged(project)
     assert "run.py:2" in cgmigrate("fix", "a.yaml").stdout
     assert path.read_text() == LEGACY
 
@@ -236,7 +231,7 @@ def test_a_key_that_code_respells_is_no_safe_fix(project: Path, cgmigrate, code:
 def test_other_spellings_and_texts_leave_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "a.yaml", LEGACY)
     write(project / "run.py", code)
-    checkout(project)
+    staged(project)
     assert cgmigrate("fix", "a.yaml").exit_code == 0
     assert path.read_text() != LEGACY
 
@@ -245,7 +240,7 @@ def test_other_spellings_and_texts_leave_a_fix_safe(project: Path, cgmigrate, co
 def test_a_key_that_another_file_reads_is_no_safe_fix(project: Path, cgmigrate, name: str, text: str) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / name, text)
-    checkout(project)
+    staged(project)
     stdout = " ".join(cgmigrate("fix", ".").stdout.split())
     assert f"{name}:2 has `external_cuda_graph`, which may be about it, and does not change with it" in stdout
     assert path.read_text() == LEGACY
@@ -255,7 +250,7 @@ def test_a_key_that_another_file_reads_is_no_safe_fix(project: Path, cgmigrate, 
 def test_other_files_leave_a_fix_safe(project: Path, cgmigrate, name: str, text: str) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / name, text)
-    checkout(project)
+    staged(project)
     cgmigrate("fix", "configs")
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
 
@@ -274,7 +269,7 @@ other:
 def test_code_that_reads_a_key_by_a_part_of_its_name_makes_a_fix_unsafe(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "configs/a.yaml", TWO)
     write(project / "src/setup.py", "import os\n" + code)
-    checkout(project)
+    staged(project)
     assert "src/setup.py:2" in cgmigrate("fix", "configs").stdout
     assert path.read_text().count("cuda_graph_impl") < 2
 
@@ -283,7 +278,7 @@ def test_code_that_reads_a_key_by_a_part_of_its_name_makes_a_fix_unsafe(project:
 def test_other_parts_leave_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "configs/a.yaml", TWO)
     write(project / "src/setup.py", "import os\n" + code)
-    checkout(project)
+    staged(project)
     assert cgmigrate("fix", "configs").exit_code == 0
     assert path.read_text().count("cuda_graph_impl") == 2
 
@@ -292,12 +287,12 @@ def test_a_folder_with_a_pin_of_its_own_is_a_project_of_its_own(project: Path, c
     own, shared = write(project / "bench/one/a.yaml", LEGACY), write(project / "bench/two/a.yaml", LEGACY)
     write(project / "bench/one/requirements.txt", "megatron-core>=0.17,<0.20\n")
     write(project / "src/setup.py", READERS["a subscript"])
-    checkout(project)
+    staged(project)
     cgmigrate("fix", ".")
     assert ("cuda_graph_impl" in own.read_text(), shared.read_text()) == (True, LEGACY)
     write(project / "bench/one/setup.py", READERS["a subscript"])
     own.write_text(LEGACY)
-    checkout(project)
+    staged(project)
     assert "(bench/one/setup.py:1)" in cgmigrate("fix", ".").stdout
     assert own.read_text() == LEGACY
 
@@ -306,7 +301,7 @@ def test_a_folder_with_a_pin_of_its_own_is_a_project_of_its_own(project: Path, c
 def test_other_code_leaves_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "a.yaml", LEGACY)
     write(project / "src/setup.py", code)
-    checkout(project)
+    staged(project)
     cgmigrate("fix", "a.yaml")
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
 
@@ -319,7 +314,7 @@ def test_megatron_core_itself_is_no_reader(project: Path, cgmigrate) -> None:
         core / "transformer/transformer_config.py",
         "class TransformerConfig:\n    cuda_graph_scope: str\n    cuda_graph_modules: list\n    cuda_graph_impl: str\n",
     )
-    checkout(project)
+    staged(project)
     cgmigrate("fix", "a.yaml")
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
 
@@ -375,7 +370,7 @@ def test_a_file_that_another_one_extends_is_no_safe_fix(project: Path, cgmigrate
     path = write(project / "base.yaml", LEGACY)
     write(project / "runs/a.yaml", "extends: ../base.yaml\nmodel:\n  transformer_config:\n    cuda_graph_impl: none\n")
     if tracked:
-        checkout(project)
+        staged(project)
     result = cgmigrate("fix", "--output-format", "concise", "base.yaml" if tracked else ".")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
     reasons = " ".join(cgmigrate("check", "base.yaml" if tracked else ".").stdout.split())
@@ -396,7 +391,7 @@ UNREAD = {
 def test_code_that_is_not_read_may_read_a_key(project: Path, cgmigrate, code: str | bytes, why: str, line: int) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / "src/setup.py", code)
-    checkout(project)
+    staged(project)
     result = cgmigrate("fix", "configs/a.yaml")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
     assert re.search(
@@ -415,7 +410,7 @@ def test_code_that_is_read_is_named_before_code_that_is_not(project: Path, cgmig
     write(project / "configs/a.yaml", LEGACY)
     write(project / "src/a.py", 'print config["cuda_graph_scope"]\n')
     write(project / "src/b.py", 'scope = config["cuda_graph_scope"]\n')
-    checkout(project)
+    staged(project)
     stdout = cgmigrate("fix", "configs/a.yaml").stdout
     assert "code reads or sets `cuda_graph_scope` by its name (src/b.py:1)" in stdout
     assert "by its name (src/a.py" not in stdout
@@ -424,7 +419,7 @@ def test_code_that_is_read_is_named_before_code_that_is_not(project: Path, cgmig
 def test_code_that_is_not_read_and_names_no_key_prevents_nothing(project: Path, cgmigrate) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / "src/a.py", 'print config["num_layers"]\n')
-    checkout(project)
+    staged(project)
     assert cgmigrate("fix", "configs/a.yaml").exit_code == 0
     assert "cuda_graph_modules: [attn]" in path.read_text()
 
@@ -498,6 +493,6 @@ def test_only_compiled_code_has_no_text(project: Path) -> None:
     write(project / "a.ipynb", "cuda_graph_scope")
     for name in ("a.bin", "__pycache__/a.pyc"):
         write(project / name, "\0cuda_graph_scope")
-    checkout(project)
+    staged(project)
     expected = [str(project / name) for name in ("a.bin", "a.ipynb")]
     assert files_with(str(project), ["cuda_graph_scope"]) == expected
