@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -30,7 +30,6 @@ from cgmigrate.linking.name_reads import (
     option_words,
 )
 from cgmigrate.linking.name_texts import written_key
-from cgmigrate.linking.new_names import new_names, new_names_set
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -103,24 +102,6 @@ class ProjectCode:
                 turned_on.setdefault(name, place)
         return turned_on
 
-    @cached_property
-    def new_setters(self) -> dict[str, KeyReader]:
-        """Return new name → the code, other than a test, that gives it a value of its own beside those of a mapping."""
-        places: dict[str, KeyReader] = {}
-        for path in self._paths_with(sorted(new_names(self.catalogue))):
-            if "test" not in os.path.relpath(path):
-                for name, line in new_names_set(self._text(path), self.catalogue):
-                    places.setdefault(name, KeyReader(f"{path}:{line}"))
-        return places
-
-    def _text(self, path: str) -> str:
-        """Return the text of a file, empty if it cannot be read."""
-        try:
-            data = self.texts[path] if path in self.texts else read_bytes(path, MAX_GENERATED)
-            return decode(data)[0]
-        except (OSError, UnicodeDecodeError):
-            return ""
-
     def taken_tree(self, path: str) -> ast.Module | None:
         """Return the tree of a file of the run once, None if it is not kept or was returned before."""
         return self._trees.pop(path, None)
@@ -141,13 +122,9 @@ class ProjectCode:
 
     def _paths(self) -> list[str]:
         """Return the Python files of the run, and those of the checkout, that may read a setting by its name."""
-        return self._paths_with(self.catalogue.deprecated)
-
-    def _paths_with(self, words: Collection[str]) -> list[str]:
-        """Return the Python files of the run, and those of the checkout that contain one of the words."""
         from cgmigrate.project.checkout import tracked_files
 
-        every = {*self.texts, *(tracked_files(self.top, words, "*.py") if self.top else ())}
+        every = {*self.texts, *(tracked_files(self.top, self.catalogue.deprecated, "*.py") if self.top else ())}
         # A test that reads a name shows less than the code under test.
         ordered = sorted(every, key=lambda path: ("test" in path, path))
         return [path for path in ordered if not is_part_of_megatron(os.path.abspath(path))]

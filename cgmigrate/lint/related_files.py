@@ -107,7 +107,6 @@ class RelatedFiles:
         return Relations(
             key_readers={**code.readers, **own},
             interpolations=own,
-            new_setters=code.new_setters if has_deprecated else {},
             turned_on=code.turned_on if has_deprecated else {},
             overrides=tuple(self._overrides_of(path, catalogue)),
         )

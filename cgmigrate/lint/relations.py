@@ -32,8 +32,6 @@ class Relations:
     """Why it is not known how these files have to change together."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → code that reads it by name from a mapping."""
-    new_setters: Mapping[str, KeyReader] = field(default_factory=dict)
-    """New name → code that gives it a value of its own beside those of a mapping."""
     interpolations: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → an interpolation of the file that reads it."""
     turned_on: Mapping[str, KeyReader] = field(default_factory=dict)
@@ -123,7 +121,7 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
         if place is not None and case.before.get(written.setting) is False:
             text = f"code sets `{written.setting}` to True ({place.place}), and the false may turn it off"
             case = case.risk(text)
-    return _beside_values(_beside_flags(case, relations), relations)
+    return _beside_flags(case, relations)
 
 
 def _beside_flags(case: SiteCase, relations: Relations) -> SiteCase:
@@ -134,16 +132,6 @@ def _beside_flags(case: SiteCase, relations: Relations) -> SiteCase:
     for name, place in relations.turned_on.items():
         if name not in case.before:
             text = f"code sets `{name}` to True ({place.place}), which may be refused beside another implementation"
-            case = case.risk(text)
-    return case
-
-
-def _beside_values(case: SiteCase, relations: Relations) -> SiteCase:
-    """Add a risk if code gives a value of its own to a name that the fix writes, beside those of a mapping."""
-    for name, value in (case.final or {}).items():
-        place = relations.new_setters.get(name)
-        if place is not None and case.before.get(name) != value:
-            text = f"code sets `{name}` ({place.place}), which may replace what the file has, or be replaced by it"
             case = case.risk(text)
     return case
 
