@@ -25,7 +25,6 @@ from cgmigrate.linking.name_reads import (
     OPTION_METHOD,
     SEARCHES,
     SPLITS,
-    name_turned_on,
     names_read,
     option_words,
 )
@@ -92,15 +91,6 @@ class ProjectCode:
             if len(readers) == len(self.catalogue.deprecated) and not any(one.unread for one in readers.values()):
                 break
         return readers
-
-    @cached_property
-    def turned_on(self) -> dict[str, KeyReader]:
-        """Return old name → the code that sets it to True in an object or mapping that it makes."""
-        turned_on: dict[str, KeyReader] = {}
-        for code in self:
-            for name, place in code.turned_on:
-                turned_on.setdefault(name, place)
-        return turned_on
 
     def taken_tree(self, path: str) -> ast.Module | None:
         """Return the tree of a file of the run once, None if it is not kept or was returned before."""
@@ -189,18 +179,12 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
         raise _UnreadError("is not valid Python") from error
     except (RecursionError, MemoryError) as error:
         raise _UnreadError("is nested too deeply to be read") from error
-    nodes, deprecated = list(source.walk()), catalogue.deprecated
+    nodes, deprecated = source.walk(), catalogue.deprecated
     reads = [(name, node) for node in nodes for name in names_read(node, source) if name in deprecated]
-    code = KeyCode(
+    return KeyCode(
         path,
         [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), node) for name, node in reads],
         copy_reader(source).collected(),
         typed_dicts_in(source),
         tree=source.tree,
     )
-    # What a test sets is an object of its own.
-    if "test" in os.path.relpath(path):
-        return code
-    named = ((name_turned_on(node, source), getattr(node, "lineno", 0)) for node in nodes)
-    turned_on = [(name, KeyReader(f"{path}:{line}")) for name, line in named if name in deprecated]
-    return replace(code, turned_on=turned_on)

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from cgmigrate.documents.python.source import PythonSource, dotted
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.catalogue import Catalogue
 
 SPLITS = ("split", "splitlines")
@@ -43,48 +43,6 @@ def name_set(node: ast.AST, source: PythonSource) -> str:
         case ast.Constant(value=str() as name), ast.Dict(keys=keys) if node in keys and _is_merged(above, source):
             return name
     return ""
-
-
-def name_turned_on(node: ast.AST, source: PythonSource) -> str:
-    """Return the flag that a node sets to True in an object or mapping; empty if it sets none.
-
-    A call of the class that has the setting is no such thing: the object reads it at once, before any file can follow.
-    """
-    match node, source.parent(node):
-        case ast.keyword(arg=str() as name, value=ast.Constant(value=True)), above:
-            return "" if is_read_at_once(_getter(above, source), name, source) else name
-        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) as made:
-            value = next((value for key, value in zip(keys, values, strict=True) if key is node), None)
-            return name if _is_true(value) and not is_read_at_once(_getter(made, source), name, source) else ""
-        case ast.Attribute(attr=name, ctx=ast.Store()), ast.Assign(value=value) if _is_true(value):
-            return name
-        case ast.Constant(value=str() as name), ast.Call(func=ast.Name(id="setattr"), args=[_, named, value]):
-            return name if named is node and _is_true(value) else ""
-    return ""
-
-
-def _is_true(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is True
-
-
-def _getter(made: ast.AST | None, source: PythonSource) -> ast.AST | None:
-    """Return the call whose keywords a mapping is unpacked to where it is made (`f(**{...})`), else what made it."""
-    is_mapping = isinstance(made, ast.Dict) or (isinstance(made, ast.Call) and dotted(made.func) == "dict")
-    above = source.parent(made) if made is not None and is_mapping else None
-    unpacked = isinstance(above, ast.keyword) and above.arg is None
-    return source.parent(above) if above is not None and unpacked else made
-
-
-def is_read_at_once(call: ast.AST | None, name: str, source: PythonSource) -> bool:
-    """Return whether a call makes the object that has a setting, of the class that megatron-core defines."""
-    setting = source.catalogue.get(name)
-    if setting is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        return False
-    return call.func.id == setting.owner and any(
-        (node.module or "").startswith("megatron.core") and any(one.name == setting.owner for one in node.names)
-        for node in source.tree.body
-        if isinstance(node, ast.ImportFrom)
-    )
 
 
 def _names_in_string(node: ast.Constant, text: str, above: ast.AST, source: PythonSource) -> Iterator[str]:
