@@ -445,6 +445,8 @@ TURNS_ON = {
     "an attribute": "model.external_cuda_graph = True\nmodel.update(load())\n",
     "a class of the same name": "from own import TransformerConfig; TransformerConfig(external_cuda_graph=True)\n",
 }
+
+
 @pytest.mark.parametrize("code", TURNS_ON.values(), ids=TURNS_ON)
 def test_a_false_that_may_turn_off_what_code_turns_on_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "a.yaml", FALSE)

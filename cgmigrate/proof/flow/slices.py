@@ -252,8 +252,8 @@ class _Keeping:
         """Keep a statement, or what is kept inside of it; return whether it is kept.
 
         ``is_tainted`` says that it depends on settings whether the statement is reached, or that settings differ
-        there. ``depends`` says whether a condition above has to do with settings, None if there is no condition: what is
-        refused for another reason is refused before and after the edits.
+        there. ``depends`` says whether a condition above has to do with settings, None if there is no condition: what
+        is refused for another reason is refused before and after the edits.
         """
         is_read = self._reads(statement)
         is_condition = isinstance(statement, (ast.If, ast.While, ast.For, ast.Match))
