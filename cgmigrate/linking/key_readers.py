@@ -28,7 +28,6 @@ from cgmigrate.linking.name_reads import (
     names_read,
     option_words,
 )
-from cgmigrate.linking.name_texts import written_key
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -36,6 +35,8 @@ from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"\w+")
+_WRITTEN = r"[\"']?[ \t]*:(?=[ \t\n{\[\"'\\]|$)"
+"""What is behind a key in a text that code writes."""
 _MOST_BYTES = 1024 * 1024
 _MOST_KEPT = 4 * 1024 * 1024
 """Bytes of the files whose trees are kept; the trees take about thirty times as many."""
@@ -50,7 +51,8 @@ def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     name = catalogue.alternatives(deprecated=True)
     return re.compile(
         rf"[\"']([A-Za-z_0-9]+[.])*(?P<quoted>{name})[\"']|(^|[(,*]|lambda)[ \t]*(?P<field>{name})[ \t]*[:=,)]|"
-        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])|{written_key(catalogue)}"
+        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])|"
+        rf"(?<![A-Za-z_0-9])(?P<written>{name}){_WRITTEN}"
     )
 
 

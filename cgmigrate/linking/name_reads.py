@@ -1,4 +1,4 @@
-"""Nodes of Python code that read a key by its name, or that set it in a mapping which may be merged with a file."""
+"""Nodes of Python code that read a key by its name."""
 
 from __future__ import annotations
 
@@ -28,21 +28,6 @@ def names_read(node: ast.AST, source: PythonSource) -> Iterator[str]:
             yield name
         case ast.Constant(value=str() as text) if above is not None:
             yield from _names_in_string(node, text, above, source)
-
-
-def name_set(node: ast.AST, source: PythonSource) -> str:
-    """Return the key that a node sets in a mapping or object that may have those of a file; empty if it sets none."""
-    above = source.parent(node)
-    match node, above:
-        case ast.Attribute(attr=name, ctx=ast.Store()), _:
-            return name
-        case ast.Constant(value=str() as name), ast.Call(func=ast.Name(id="setattr"), args=[_, named, _]):
-            return name if named is node else ""
-        case ast.keyword(arg=str() as name), ast.Call() if _is_merged_call(above, source):
-            return name
-        case ast.Constant(value=str() as name), ast.Dict(keys=keys) if node in keys and _is_merged(above, source):
-            return name
-    return ""
 
 
 def _names_in_string(node: ast.Constant, text: str, above: ast.AST, source: PythonSource) -> Iterator[str]:
@@ -81,30 +66,6 @@ def _is_no_value(value: ast.expr, key: ast.Constant, catalogue: Catalogue) -> bo
         case ast.Constant(value=str()):
             setting = catalogue.get(str(key.value).rpartition(".")[2])
             return setting is not None and setting.is_flag
-    return False
-
-
-def _is_merged_call(call: ast.Call, source: PythonSource) -> bool:
-    """Return whether keywords of a call are set in a mapping that exists, or that is merged with another."""
-    match call.func:
-        case ast.Attribute(attr="update"):
-            return True
-        case ast.Name(id="dict"):
-            return bool(call.args) or any(one.arg is None for one in call.keywords) or _is_merged(call, source)
-    return False
-
-
-def _is_merged(made: ast.AST, source: PythonSource) -> bool:
-    """Return whether a dict is merged with another mapping, or has the defaults of one."""
-    if isinstance(made, ast.Dict) and None in made.keys:
-        return True
-    match source.parent(made):
-        case ast.BinOp(op=ast.BitOr()) | ast.AugAssign(op=ast.BitOr()):
-            return True
-        case ast.Call(func=ast.Attribute(attr="update" | "setdefault")):
-            return True
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return "default" in name.lower()
     return False
 
 

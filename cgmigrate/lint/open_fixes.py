@@ -84,11 +84,12 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
 
 
 def _lines_of(examined: ExaminedFile) -> Iterator[_Line]:
-    """Yield the lines of a file of a group: those of its sites, and in code all that have a setting."""
+    """Yield the lines of a file of a group: those of its sites and of what a proof follows, or that copy keys."""
     document = examined.document
     spans = [site.span for site in document.sites]
     if isinstance(document, PythonDocument):
-        spans += [use.span for use in document.uses]
+        is_proved = bool(examined.relations.proved)
+        spans = [*spans, *(use.span for use in document.uses)] if is_proved else document.spans_of_copiers()
     return _lines_in(examined, spans)
 
 
