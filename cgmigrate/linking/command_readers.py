@@ -72,8 +72,8 @@ def _passed_through(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
             scripts = [os.path.normpath(os.path.join(folder, name)) for folder in (os.path.dirname(path), texts.top)]
             bodies = [(one, re.match(r"#!.*\bsh\b|#!.*bash\b", texts.text(one))) for one in scripts]
             for script, match in bodies:
-                if match and (found := _LOOKS_AT_WORDS.search(texts.text(script))):
-                    yield script, *_place(texts.text(script), found)
+                if match and (place := _LOOKS_AT_WORDS.search(texts.text(script))):
+                    yield script, *_place(texts.text(script), place)
             continue
         function = re.compile(_FUNCTION.format(name=re.escape(own)), re.MULTILINE | re.DOTALL)
         for other in texts.holding((f"{own}()", f"{own} ()", f"function {own}")):

@@ -167,22 +167,22 @@ def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str]
     """Yield the places that look at the text of a file that a fix changes, in the files that can be about it."""
     tools = texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS))
     named = texts.holding((change.name,))
-    given = {one for path in named if not path.endswith(PAGES) for one in _given_by(path, texts.text(path), change)}
-    for path in sorted({*tools, *named, *given}):
+    started = {one for path in named if not path.endswith(PAGES) for one in _started_by(path, texts.text(path), change)}
+    for path in sorted({*tools, *named, *started}):
         is_own = path == change.path and not path.endswith(SHELL)
         if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
             continue
         text = texts.text(path)
-        is_given = path in given
-        is_reached = is_given or reaches(text, change.path)
+        is_started = path in started
+        is_reached = is_started or reaches(text, change.path)
         place = _in_code(text, change, is_reached=is_reached) if path.endswith(CODE) else None
         if not path.endswith(".py") or _STARTS.search(text):
-            place = place or _in_script(path, text, change, is_reached=is_reached, is_given=is_given)
+            place = place or _in_script(path, text, change, is_reached=is_reached, is_started=is_started)
         if place is not None:
             yield path, *place
 
 
-def _given_by(path: str, text: str, change: TextChange) -> Iterator[str]:
+def _started_by(path: str, text: str, change: TextChange) -> Iterator[str]:
     """Yield the programs of a project that another one starts with a file."""
     for line in text.split("\n"):
         if change.name in line:
@@ -192,7 +192,9 @@ def _given_by(path: str, text: str, change: TextChange) -> Iterator[str]:
                     yield program
 
 
-def _in_script(path: str, text: str, change: TextChange, *, is_reached: bool, is_given: bool) -> tuple[int, str] | None:
+def _in_script(
+    path: str, text: str, change: TextChange, *, is_reached: bool, is_started: bool
+) -> tuple[int, str] | None:
     """Return the first line of a script, with its number, that works on the text of a file."""
     if path.endswith(_PATCHES):
         return (
@@ -204,7 +206,7 @@ def _in_script(path: str, text: str, change: TextChange, *, is_reached: bool, is
     is_any_line = is_reached and path.endswith(_LANGUAGES)
     for at, line in _code_lines(path, text):
         has_variable = _VARIABLE.search(line) is not None
-        has_file = (is_given and has_variable) or (is_reached and reaches(line, change.path))
+        has_file = (is_started and has_variable) or (is_reached and reaches(line, change.path))
         if has_file and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
             return at, line.strip()[:60]
         if not is_any_line and not (_TOOLS.search(line) and (is_named or has_variable)):
