@@ -221,11 +221,6 @@ class NestingDocument(TextDocument):
         outer = [span for span in self.outer.joined_lines() if not any(_overlap(span, one) for one in spans)]
         return [*outer, *(one.part.code.span(span) for one in parts for span in one.document.joined_lines())]
 
-    @property
-    def readable_parts(self) -> Sequence[ReadPart]:
-        """The parts that can be read."""
-        return [one for one in self._parts if not one.problem]
-
     # --- one site -----------------------------------------------------------------------------------
 
     @property

@@ -29,8 +29,6 @@ class KeyCode:
     typed_dicts: Sequence[KeyType] = ()
     tree: ast.Module | None = None
     """The tree of its text, None if it is not needed."""
-    turned_on: Sequence[tuple[str, KeyReader]] = ()
-    """Each old name that it sets to True in an object or mapping that it makes."""
 
     def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
         """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""

@@ -33,8 +33,6 @@ class KeyInterface:
     """The deprecated names that no other code reads."""
     others: Mapping[str, str] = field(default_factory=dict)
     """New name → the place of a mapping in a file that sets no deprecated one; the code does not copy it yet."""
-    set_by: str = ""
-    """A place that sets such a setting by itself, empty if there is none."""
 
 
 def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles) -> KeyInterface | None:
@@ -78,16 +76,6 @@ class _Code:
         return [one for of_file in self.by_path.values() for one in of_file]
 
 
-def _first_write(project: ProjectCode, code: _Code) -> str:
-    """Return a place that sets by itself what code copies, empty if there is none."""
-    from cgmigrate.linking.key_writes import first_write
-    from cgmigrate.project.checkout import tracked_files
-
-    tracked = tracked_files(project.top, sorted(project.catalogue.captures), "*.py") if project.top else ()
-    copiers = {path: of_file for path, of_file in code.by_path.items() if of_file}
-    return first_write({*tracked, *project.texts}, project.texts, project.catalogue, copiers)
-
-
 def _with_yaml(project: ProjectCode, yaml: Iterable[str], files: YamlFiles, code: _Code) -> KeyInterface | None:
     fillers: list[str] = []
     others: dict[str, str] = {}
@@ -105,8 +93,7 @@ def _with_yaml(project: ProjectCode, yaml: Iterable[str], files: YamlFiles, code
     if not fillers or len(fillers) > MOST_FILES:
         return None
     python = tuple(sorted(map(os.path.realpath, code.paths)))
-    set_by = _first_write(project, code)
-    return KeyInterface(python, tuple(fillers), code.followed, others, set_by)
+    return KeyInterface(python, tuple(fillers), code.followed, others)
 
 
 def fills(site: Site, copier: KeyCopier) -> bool:

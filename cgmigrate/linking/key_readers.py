@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
@@ -25,12 +25,9 @@ from cgmigrate.linking.name_reads import (
     OPTION_METHOD,
     SEARCHES,
     SPLITS,
-    name_turned_on,
     names_read,
     option_words,
 )
-from cgmigrate.linking.name_texts import written_key
-from cgmigrate.linking.new_names import new_names, new_names_set
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -38,6 +35,8 @@ from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"\w+")
+_WRITTEN = r"[\"']?[ \t]*:(?=[ \t\n{\[\"'\\]|$)"
+"""What is behind a key in a text that code writes."""
 _MOST_BYTES = 1024 * 1024
 _MOST_KEPT = 4 * 1024 * 1024
 """Bytes of the files whose trees are kept; the trees take about thirty times as many."""
@@ -52,7 +51,8 @@ def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     name = catalogue.alternatives(deprecated=True)
     return re.compile(
         rf"[\"']([A-Za-z_0-9]+[.])*(?P<quoted>{name})[\"']|(^|[(,*]|lambda)[ \t]*(?P<field>{name})[ \t]*[:=,)]|"
-        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])|{written_key(catalogue)}"
+        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])|"
+        rf"(?<![A-Za-z_0-9])(?P<written>{name}){_WRITTEN}"
     )
 
 
@@ -94,33 +94,6 @@ class ProjectCode:
                 break
         return readers
 
-    @cached_property
-    def turned_on(self) -> dict[str, KeyReader]:
-        """Return old name → the code that sets it to True in an object or mapping that it makes."""
-        turned_on: dict[str, KeyReader] = {}
-        for code in self:
-            for name, place in code.turned_on:
-                turned_on.setdefault(name, place)
-        return turned_on
-
-    @cached_property
-    def new_setters(self) -> dict[str, KeyReader]:
-        """Return new name → the code, other than a test, that gives it a value of its own beside those of a mapping."""
-        places: dict[str, KeyReader] = {}
-        for path in self._paths_with(sorted(new_names(self.catalogue))):
-            if "test" not in os.path.relpath(path):
-                for name, line in new_names_set(self._text(path), self.catalogue):
-                    places.setdefault(name, KeyReader(f"{path}:{line}"))
-        return places
-
-    def _text(self, path: str) -> str:
-        """Return the text of a file, empty if it cannot be read."""
-        try:
-            data = self.texts[path] if path in self.texts else read_bytes(path, MAX_GENERATED)
-            return decode(data)[0]
-        except (OSError, UnicodeDecodeError):
-            return ""
-
     def taken_tree(self, path: str) -> ast.Module | None:
         """Return the tree of a file of the run once, None if it is not kept or was returned before."""
         return self._trees.pop(path, None)
@@ -141,13 +114,9 @@ class ProjectCode:
 
     def _paths(self) -> list[str]:
         """Return the Python files of the run, and those of the checkout, that may read a setting by its name."""
-        return self._paths_with(self.catalogue.deprecated)
-
-    def _paths_with(self, words: Collection[str]) -> list[str]:
-        """Return the Python files of the run, and those of the checkout that contain one of the words."""
         from cgmigrate.project.checkout import tracked_files
 
-        every = {*self.texts, *(tracked_files(self.top, words, "*.py") if self.top else ())}
+        every = {*self.texts, *(tracked_files(self.top, self.catalogue.deprecated, "*.py") if self.top else ())}
         # A test that reads a name shows less than the code under test.
         ordered = sorted(every, key=lambda path: ("test" in path, path))
         return [path for path in ordered if not is_part_of_megatron(os.path.abspath(path))]
@@ -212,18 +181,12 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
         raise _UnreadError("is not valid Python") from error
     except (RecursionError, MemoryError) as error:
         raise _UnreadError("is nested too deeply to be read") from error
-    nodes, deprecated = list(source.walk()), catalogue.deprecated
+    nodes, deprecated = source.walk(), catalogue.deprecated
     reads = [(name, node) for node in nodes for name in names_read(node, source) if name in deprecated]
-    code = KeyCode(
+    return KeyCode(
         path,
         [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), node) for name, node in reads],
         copy_reader(source).collected(),
         typed_dicts_in(source),
         tree=source.tree,
     )
-    # What a test sets is an object of its own.
-    if "test" in os.path.relpath(path):
-        return code
-    named = ((name_turned_on(node, source), getattr(node, "lineno", 0)) for node in nodes)
-    turned_on = [(name, KeyReader(f"{path}:{line}")) for name, line in named if name in deprecated]
-    return replace(code, turned_on=turned_on)

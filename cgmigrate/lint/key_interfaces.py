@@ -52,13 +52,9 @@ def with_copiers(
     if not joined:
         return proposed
     try:
-        changed = _Changes(proposed, interface, fillers, joined).made()
+        return _Changes(proposed, interface, fillers, joined).made()
     except (NotCopiedError, CannotEditError) as error:
         return _with_risk(proposed, joined, str(error))
-    if not interface.set_by:
-        return changed
-    risk = f"code sets such a setting by itself ({interface.set_by}), and which one counts may change"
-    return _with_risk(changed, changed.proposals[:1], risk)
 
 
 def _with_risk(proposed: Proposed, proposals: Iterable[Proposal], risk: str) -> Proposed:

@@ -102,13 +102,9 @@ class RelatedFiles:
         code = self._code(self._project_of(path), catalogue)
         document = self.merged.files.known_document(os.path.realpath(path))
         own = interpolations_of(path, document.text, catalogue) if document is not None else {}
-        deprecated = catalogue.deprecated
-        has_deprecated = document is not None and any(deprecated & site.own.keys() for site in document.sites)
         return Relations(
             key_readers={**code.readers, **own},
             interpolations=own,
-            new_setters=code.new_setters if has_deprecated else {},
-            turned_on=code.turned_on if has_deprecated else {},
             overrides=tuple(self._overrides_of(path, catalogue)),
         )
 

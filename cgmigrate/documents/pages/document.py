@@ -125,8 +125,6 @@ class Prose(UnreadDocument):
 class PageDocument(NestingDocument):
     """A page of documentation; see ``sites.Document`` and ``Prose``."""
 
-    readable_parts: Sequence[ReadPart] = ()
-    """Nothing: the code of an example is no code of the project."""
     variable_at = TextDocument.variable_at
 
     def __init__(

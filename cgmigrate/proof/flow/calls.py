@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from cgmigrate.megatron.settings import DEPRECATED
@@ -337,21 +337,9 @@ def _assert(run: Run, name: str, positional: list[object]) -> None:
             raise RaisedError("AssertionError")
 
 
-def _copied(run: Run, positional: list[object], named: dict[str, object]) -> object:
-    value = _copy(run, positional[0], {}, is_deep=True)
-    if isinstance(value, Object):
-        for name, part in named.items():
-            attributes.write(run, value, name, part)
-    return value
-
-
-def _copied_once(run: Run, positional: list[object], named: dict[str, object]) -> object:
-    value = _copy(run, positional[0], {}, is_deep=False)
-    return _copied(run, [value], named) if named and not isinstance(value, Object) else _with(run, value, named)
-
-
-def _with(run: Run, value: object, named: dict[str, object]) -> object:
-    for name, part in named.items():
+def _copied(run: Run, positional: list[object], named: dict[str, object], *, is_deep: bool = True) -> object:
+    value = _copy(run, positional[0], {}, is_deep=is_deep)
+    for name, part in named.items() if isinstance(value, Object) else ():
         attributes.write(run, value, name, part)
     return value
 
@@ -396,8 +384,8 @@ def _partial(_run: Run, positional: list[object], named: dict[str, object]) -> o
 
 _EXTERNAL: dict[str, Callable[[Run, list[object], dict[str, object]], object]] = {
     "deepcopy": _copied,
-    "copy": _copied_once,
-    "replace": _copied_once,
+    "copy": partial(_copied, is_deep=False),
+    "replace": partial(_copied, is_deep=False),
     "partial": _partial,
     "import_module": _imported,
     "param": lambda _run, positional, _named: positional[0] if len(positional) == 1 else tuple(positional),
