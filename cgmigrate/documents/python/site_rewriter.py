@@ -18,8 +18,11 @@ from cgmigrate.documents.python.spelling import argument_words, module_class_lik
 from cgmigrate.documents.python.statement_edits import add_statement
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member
 from cgmigrate.documents.sites import CannotEditError
-from cgmigrate.megatron.settings import MODULES, Choice, Settings, Undecided
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Choice, Settings, Undecided
 from cgmigrate.text.edits import Edit, apply
+
+_NEW_NAMES = {SCOPE: MODULES, ENABLE: IMPL, EXTERNAL: IMPL}
+"""What code reads that copies a setting under its new name."""
 
 
 class PythonSiteRewriter:
@@ -112,11 +115,22 @@ class PythonSiteRewriter:
         if type(value) is type(old) and value == old:
             return self._with_new_class(node)
         if isinstance(value, Undecided):
-            self._refuse(f"it would be `{value.text}`")
+            return self._following(node, value)
         if isinstance(value, list) and value and isinstance(old, list) and isinstance(node, ast.List):
             fewer = all(item in old for item in value)
             return self._without_items(node, value) if fewer else [self._rendered(node, value)]
         return [self._rendered(node, value)]
+
+    def _following(self, node: ast.expr, value: Undecided) -> list[Edit]:
+        """Return edits that read the new settings of objects in a value instead of their old ones."""
+        edits = []
+        for part in walk(node):
+            if isinstance(part, ast.Attribute) and (new := _NEW_NAMES.get(part.attr)):
+                end = self.source.span(part).end
+                edits.append(Edit(end - len(part.attr), end, new))
+        if not edits:
+            self._refuse(f"it would be `{value.text}`")
+        return edits
 
     def _rendered(self, node: ast.expr, value: object) -> Edit:
         span = self.source.span(node)
