@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -86,6 +86,7 @@ class OpenPlaces:
 
     top: str
     catalogue: Catalogue
+    rule_folders: Sequence[str] = ()
     texts: ProjectTexts = field(init=False)
     _known: dict[str, list[OpenPlace]] = field(default_factory=dict)
     """File → its places."""
@@ -105,7 +106,7 @@ class OpenPlaces:
     """The words of those that load a kind of data → the code and scripts that do."""
 
     def __post_init__(self) -> None:
-        self.texts = ProjectTexts(self.top)
+        self.texts = ProjectTexts(self.top, self.rule_folders)
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:
         """Return the first place that can meet an object or a mapping; None if everything is accounted for."""

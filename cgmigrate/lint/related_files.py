@@ -49,6 +49,8 @@ class RelatedFiles:
     """Lists the files that the run searched."""
     catalogue_of: Callable[[str], Catalogue]
     """Returns the settings that a file may have."""
+    rule_folders_of: Callable[[str], Sequence[str]]
+    """Returns the folders of the rules for a file."""
     _codes: dict[tuple[str | None, Catalogue], ProjectCode] = field(default_factory=dict)
     _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
     _projects: dict[str, str] = field(default_factory=dict)
@@ -247,7 +249,7 @@ class RelatedFiles:
 
         catalogue, top = self.catalogue_of(path), project_of(os.path.realpath(os.path.dirname(path)))
         if (top, catalogue) not in self._open_places:
-            self._open_places[top, catalogue] = OpenPlaces(top, catalogue)
+            self._open_places[top, catalogue] = OpenPlaces(top, catalogue, self.rule_folders_of(path))
         return self._open_places[top, catalogue]
 
     def command_files(self, path: str) -> CommandFiles:

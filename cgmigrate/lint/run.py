@@ -75,8 +75,13 @@ class Run:
         from cgmigrate.lint.planning import Planner
         from cgmigrate.lint.related_files import RelatedFiles
 
+        contexts = self.contexts
         related = RelatedFiles(
-            sources, self.contexts.seeds_of, lambda: self.discovery.names_listed, self.contexts.catalogue_of
+            sources,
+            contexts.seeds_of,
+            lambda: self.discovery.names_listed,
+            contexts.catalogue_of,
+            lambda path: contexts.options_of(path).options.rule_folders,
         )
         one_by_one = self.options.edits or self.options.details or self.chooser is not None
         planner = Planner(self.paths, self.options, self.contexts, related, one_by_one)
