@@ -1,24 +1,51 @@
 """The application of rules to a site: each rewrites the settings once, in order, until none matches any more.
 
-If a rule matches that cannot rewrite its settings, all settings of the site stay as they are.
+A rule that cannot rewrite its settings keeps them as they are, together with those that other rules connect with them.
+The settings on which captures depend are kept or rewritten together, since they have one meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from cgmigrate.documents.changes import differ
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.other_settings import refused
 from cgmigrate.lint.rules import Rule, RuleCase, matching_case
 
 
+@dataclass(frozen=True, slots=True)
+class _Conflict:
+    """A rule that matches and cannot rewrite its settings."""
+
+    rule: Rule
+    reason: Reason
+
+
 def with_rules_applied(case: SiteCase, context: Context) -> SiteCase:
-    """Return a site with the rules that migrate applied to it, blocked by one that cannot rewrite its settings."""
+    """Return a site with the rules that migrate applied to it; it is blocked if they can rewrite nothing."""
+    applied, conflicts = _applied(case, context)
+    if not conflicts:
+        return applied
+    reason = conflicts[0].reason
+    blocked = applied.block(reason.text, reason.rule, reason.help)
+    rules = [rule for rule, _ in applied.matches]
+    while conflicts:
+        for conflict in conflicts:
+            case = case.keep(_connected(conflict.rule, rules, case), conflict.reason)
+        applied, conflicts = _applied(case, context)
+        rules += [rule for rule, _ in applied.matches]
+    assert applied.final is not None
+    return applied if differ(applied.final, applied.before) else blocked
+
+
+def _applied(case: SiteCase, context: Context) -> tuple[SiteCase, list[_Conflict]]:
+    """Return a site with the rules applied that concern no setting that is kept, and the conflicts of the others."""
     current, done = dict(case.before), set[tuple[str, int]]()
     rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
     state = case.state(current, context.target)
-    matches, conflicts = list(case.matches), list[Reason]()
+    matches, conflicts = list(case.matches), list[_Conflict]()
     captures = case.document.catalogue.captures
     progress = True
     while progress:
@@ -33,7 +60,7 @@ def with_rules_applied(case: SiteCase, context: Context) -> SiteCase:
                 continue
             after, reason = _rewritten(rule, match, current, case, context)
             if reason is not None:
-                conflicts.append(reason)
+                conflicts.append(_Conflict(rule, reason))
                 continue
             current = after
             state = case.state(current, context.target)
@@ -42,8 +69,7 @@ def with_rules_applied(case: SiteCase, context: Context) -> SiteCase:
                 is_of_object = case.site.overrides or case.site.origin is not None
                 case = case.risk(match.fix.unsafe, rule.id, of_object=is_of_object and rule.names <= captures)
             progress = True
-    applied = replace(case, matches=tuple(matches), final=current)
-    return applied.block(conflicts[0].text, conflicts[0].rule, conflicts[0].help) if conflicts else applied
+    return replace(case, matches=tuple(matches), final=current), conflicts
 
 
 def _rewritten(
@@ -54,3 +80,15 @@ def _rewritten(
         return {}, Reason(choice, rule.id)
     after = match.fix.apply(settings)
     return after, refused(match, settings, after, case, context.target)
+
+
+def _connected(rule: Rule, rules: Sequence[Rule], case: SiteCase) -> frozenset[str]:
+    """Return the settings of a rule, and those of other rules that have a setting in common with them."""
+    captures = case.document.catalogue.captures
+    names = rule.names
+    while True:
+        groups: Iterable[frozenset[str]] = (captures, *(other.names for other in rules))
+        more = names.union(*(group for group in groups if group & names))
+        if more == names:
+            return names
+        names = more
