@@ -21,6 +21,11 @@ TRAIN = "torchrun pretrain_gpt.py"
 LOCAL = "--cuda-graph-impl local"
 
 FORMS = {
+    "the second list of a container": (
+        "command: [torchrun, pretrain_gpt.py]\nargs:\n- --external-cuda-graph\n- --cuda-graph-scope\n- attn\n",
+        "command: [torchrun, pretrain_gpt.py]\nargs:\n- --cuda-graph-impl\n- transformer_engine\n"
+        "- --cuda-graph-modules\n- attn\n",
+    ),
     "a literal block": (
         f"jobs:\n  a:\n    steps:\n      - run: |\n          set -e\n          {TRAIN} \\\n            {LOCAL} \\\n"
         "            --cuda-graph-scope full\n          # done\n      - uses: x  # y\n",
@@ -70,6 +75,36 @@ FORMS = {
         f"extra_args: {LOCAL} --cuda-graph-scope attn mlp --bf16\nEXTRA_ARGS: --external-cuda-graph --bf16\n",
         f"extra_args: {LOCAL} --cuda-graph-modules attn mlp --bf16\n"
         "EXTRA_ARGS: --cuda-graph-impl transformer_engine --bf16\n",
+    ),
+    "a list in brackets": (
+        f'command: [torchrun, "pretrain_gpt.py", {", ".join(LOCAL.split())}, "--cuda-graph-scope", "full", --bf16]\n',
+        f'command: [torchrun, "pretrain_gpt.py", {", ".join(LOCAL.split())}, --bf16]\n',
+    ),
+    "a list of lines": (
+        "containers:\n- command:\n  - torchrun\n  - pretrain_gpt.py\n  - \"--cuda-graph-impl\"\n  - 'local'\n"
+        "  - --cuda-graph-scope\n  - attn  # why\n  - mlp\n  - $(LR)\n  - two words\n",
+        "containers:\n- command:\n  - torchrun\n  - pretrain_gpt.py\n  - \"--cuda-graph-impl\"\n  - 'local'\n"
+        "  - --cuda-graph-modules\n  - attn  # why\n  - mlp\n  - $(LR)\n  - two words\n",
+    ),
+    "a new item in brackets": (
+        'args: ["--external-cuda-graph", "--cuda-graph-scope", "attn", "--x"]\n',
+        'args: ["--cuda-graph-impl", "transformer_engine", "--cuda-graph-modules", "attn", "--x"]\n',
+    ),
+    "a new item on a line of its own": (
+        "a:\n  args:\n    - --bf16\n    - '--external-cuda-graph'\n    - --x\n",
+        "a:\n  args:\n    - --bf16\n    - '--cuda-graph-impl'\n    - 'transformer_engine'\n    - --x\n",
+    ),
+    "the first items": (
+        "args:\n- --cuda-graph-scope\n- full\n- --cuda-graph-impl=local\n- --bf16\n",
+        "args:\n- --cuda-graph-impl=local\n- --bf16\n",
+    ),
+    "the last items": (
+        'args:\n- --bf16\n- --cuda-graph-impl=local\n- "--cuda-graph-scope"\n- full\nkey: 1\n',
+        "args:\n- --bf16\n- --cuda-graph-impl=local\nkey: 1\n",
+    ),
+    "a flag with its value": (
+        "args: [\"--cuda-graph-impl=local\", '--cuda-graph-scope=attn']\n",
+        "args: [\"--cuda-graph-impl=local\", '--cuda-graph-modules=attn']\n",
     ),
     "a script of a shell in a list": (
         f"command: [bash, -lc, 'cd /x && {TRAIN} --enable-cuda-graph']\n"
@@ -134,16 +169,35 @@ REPORTED = {
         f"run: {TRAIN} ${{{{ matrix.x && '--external-cuda-graph' || '' }}}}\n",
         "is not read as a command line",
     ),
-    "a list of words": (
-        "args:\n- --external-cuda-graph\n- --cuda-graph-scope\n- attn\n",
-        "is not read as a command line",
-    ),
+    "the whole list": ("args: [--external-cuda-graph, --cuda-graph-scope, $S]\n", "--external-cuda-graph"),
     "a script of a shell that gets flags, too": (
         f"command: [sh, -c, '{TRAIN} $@ {LOCAL} --cuda-graph-scope full', --, --cuda-graph-scope, attn]\n",
         "the script gets such flags as its arguments",
     ),
     "both parts of one command line as text": (
         "launcher: torchrun pretrain_gpt.py --external-cuda-graph\nargs: --cuda-graph-scope attn --bf16\n",
+        "is not read as a command line",
+    ),
+    "a list that another container may have, too": (
+        "command: &a [torchrun, pretrain_gpt.py, --external-cuda-graph]\nargs: [--cuda-graph-scope, attn]\n",
+        "is not read as a command line",
+    ),
+    "flags in both lists of a container": (
+        "entrypoint: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope, attn]\n"
+        "command: [--cuda-graph-scope, mlp]\n",
+        "is not read as a command line",
+    ),
+    "a flag whose values another list may continue": (
+        "command: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope]\nargs: [full, --bf16]\n",
+        "is not read as a command line",
+    ),
+    "an item of several words": (
+        'args: ["--bf16", "--cuda-graph-scope attn mlp"]\n',
+        "is not read as a command line",
+    ),
+    "parts that are merged": (
+        "a: &a\n  command: [torchrun, pretrain_gpt.py, --cuda-graph-impl, local, --cuda-graph-scope, attn]\n"
+        "b:\n  <<: *a\n  args: [--cuda-graph-scope, mlp]\n",
         "is not read as a command line",
     ),
     "a shell for all steps": (
@@ -158,7 +212,11 @@ REPORTED = {
         f"run: >-\n  {TRAIN} {LOCAL} \\\n  --cuda-graph-scope full \\\n  --bf16\n",
         "a backslash in front of a blank",
     ),
-    "a scope without an implementation": ("args: --cuda-graph-scope full_iteration\n", "--cuda-graph-scope"),
+    "a comment between the items to delete": (
+        "args:\n- --cuda-graph-impl=local\n- --cuda-graph-scope  # all\n- full\n",
+        "the change is not inside one instruction",
+    ),
+    "a scope without an implementation": ("args: [--cuda-graph-scope, full_iteration]\n", "--cuda-graph-scope"),
     "escapes": ('run: "torchrun x.py \\x2d-lr 1 --external-cuda-graph"\n', "is not read as a command line"),
     "a tag": ("run: !x torchrun x.py --external-cuda-graph\n", "is not read as a command line"),
 }

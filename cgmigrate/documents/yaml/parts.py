@@ -1,4 +1,4 @@
-"""Code in values of a YAML file: scripts and command lines.
+"""Code in values of a YAML file: scripts, command lines, and lists of arguments.
 
 A key says that its value is a command line: ``run``, ``script``, ``command``, ``args`` and names that end in these.
 Values of other keys are text, and stay.
@@ -15,6 +15,7 @@ from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.nesting import NestedText
 from cgmigrate.documents.uses import Appearance, appearances_in
 from cgmigrate.documents.yaml.document import YamlDocument
+from cgmigrate.documents.yaml.list_code import ListPart, list_code
 from cgmigrate.documents.yaml.scalar_code import scalar_code, written_in
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.megatron.catalogue import Catalogue
@@ -127,17 +128,15 @@ def _last_word(key: Node) -> str:
 
 
 def _texts(word: str, value: Node, around: Node) -> Iterator[Node]:
-    """Yield the texts of a value: itself, the commands of a list of commands, or the script of ``bash -c``.
-
-    Other lists of words are not read.
-    """
+    """Yield the texts of a value: itself, the commands of a list of commands, or the script of ``bash -c``."""
     is_list = value.kind == "seq" and all(item.kind == "scalar" for item in value.items)
     if value.kind == "scalar":
         yield value
     elif is_list and word in _SCRIPTS:
         yield from value.items
-    elif is_list and value.items and (script := _script_in(value.items, word, around)) is not None:
-        yield script
+    elif is_list and value.items:
+        script = _script_in(value.items, word, around)
+        yield script if script is not None else value
 
 
 def _script_in(items: Sequence[Node], word: str, around: Node) -> Node | None:
@@ -188,6 +187,18 @@ def _without_javascript(mapping: Node) -> list[Node]:
 def _part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> NestedText | None:
     if _is_divided(value, text, names):
         return None
+    part = (_list_part if value.node.kind == "seq" else _scalar_part)(number, value, text, names)
+    return replace(part, blocked_by=_PASSED_ON) if part and _gets_flags(value, names) else part
+
+
+def _gets_flags(value: _PartValue, names: Sequence[int]) -> bool:
+    """Return whether a script of ``bash -c`` gets flags of settings as its arguments."""
+    words = _under(value.key, value.around) if value.is_item and value.word not in _SCRIPTS else None
+    items = words.items if words is not None and words.kind == "seq" else []
+    return any(item.start <= name < item.end for item in items if item.start > value.node.start for name in names)
+
+
+def _scalar_part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> NestedText | None:
     node = value.node
     code = scalar_code(node, text)
     masked = _masked(code, names) if code is not None else None
@@ -205,16 +216,8 @@ def _part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> Ne
         is_whole=not is_arguments and not any(_halves(value)),
         has_comments=node.style == "|",
         escaped=written_in(node),
-        blocked_by=_PASSED_ON if _gets_flags(value, names) else "",
         written_otherwise=variables,
     )
-
-
-def _gets_flags(value: _PartValue, names: Sequence[int]) -> bool:
-    """Return whether a script of ``bash -c`` gets flags of settings as its arguments."""
-    words = _under(value.key, value.around) if value.is_item and value.word not in _SCRIPTS else None
-    items = words.items if words is not None and words.kind == "seq" else []
-    return any(item.start <= name < item.end for item in items if item.start > value.node.start for name in names)
 
 
 def _masked(code: CodeText, names: Sequence[int]) -> tuple[CodeText, dict[str, str]] | None:
@@ -236,6 +239,24 @@ def _masked(code: CodeText, names: Sequence[int]) -> tuple[CodeText, dict[str, s
     return replace(code, text=text), variables
 
 
+def _list_part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> NestedText | None:
+    node = value.node
+    read = list_code(node, text, names)
+    if read is None:
+        return None
+    is_arguments = value.word in _ARGUMENTS or node.items[0].value.startswith("-") or "=" in node.items[0].value
+    is_file = is_arguments and not read.is_quoted
+    return ListPart(
+        number,
+        Span(node.start, node.end),
+        read.as_script if is_arguments and read.is_quoted else read.code,
+        _ARGS if is_file else _SCRIPT,
+        is_whole=not is_arguments and not any(_halves(value)),
+        has_comments=False,
+        items=tuple(node.items),
+    )
+
+
 def _is_divided(value: _PartValue, text: str, names: Sequence[int]) -> bool:
     """Return whether the settings of one command line may be in two values: neither shows what they do.
 
@@ -244,9 +265,13 @@ def _is_divided(value: _PartValue, text: str, names: Sequence[int]) -> bool:
     """
     node = value.node
     last = max((name for name in names if node.start <= name < node.end), default=node.end)
-    is_begin = value.word in _COMMANDS and not value.is_item and _ARGUMENT.match(node.value) is None
+    is_begin = value.word in _COMMANDS and not value.is_item and _ARGUMENT.match(_first_text(node)) is None
     may_continue = is_begin and "--" not in text[last + 2 : node.end]
     return any(may_continue or any(one.start <= name < one.end for name in names) for one in _halves(value))
+
+
+def _first_text(node: Node) -> str:
+    return node.items[0].value if node.kind == "seq" else node.value
 
 
 def _halves(value: _PartValue) -> Iterator[Node]:
