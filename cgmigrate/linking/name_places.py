@@ -29,6 +29,8 @@ _TEMPLATE = re.compile(r"\{[{%][^{}]*$|\$\{?$|\$\{[^{}\n]*$|%\([^()\n]*$")
 """Before a name that a template fills in, which may begin on a line above."""
 _BEFORE = 300
 """Characters before a name in which a template may begin."""
+_NO_VALUES = (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What PyYAML raises for a text that is no value: also for a tag that does not fit, as in ``!!bool 1``."""
 _MOST_LINES = 30
 """Lines of a value that are read."""
 _FIELD = re.compile(r"\{[\w.\[\]]*$")
@@ -161,7 +163,7 @@ def _value_of(text: str) -> object:
     """Return the value that a text is; the text itself where it is none alone."""
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError):
+    except _NO_VALUES:
         return text
 
 
@@ -172,7 +174,7 @@ def _value_in_braces(text: str) -> object:
         for _ in ("stream", "document", "mapping", "key"):
             loader.get_event()  # type: ignore[no-untyped-call]
         return loader.construct_object(loader.compose_node(None, 0), deep=True)
-    except (yaml.YAMLError, ValueError):
+    except _NO_VALUES:
         return text
     finally:
         loader.dispose()
