@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from click.testing import CliRunner, Result
@@ -40,7 +41,8 @@ def corpus() -> Path:
 @pytest.fixture(autouse=True)
 def journals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a run notes for ``fix --undo`` is kept out of the user's own cache."""
-    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+    # The factory would list all its folders to number one more, for each of thousands of tests.
+    monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"cache-{uuid4()}"))
 
 
 @pytest.fixture

@@ -9,11 +9,14 @@ A change of an output is not an error in itself: the commit that makes it says w
 from __future__ import annotations
 
 import argparse
+import atexit
 import hashlib
 import json
 import os
 import re
+import shutil
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,13 +32,24 @@ from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 
 # As a script, the tests are not on the path.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from tests.support.checkouts import staged
 from tests.support.paths import CORPUS, FETCHED, ROOT
 
 GOLDEN = ROOT / "tests/golden"
 
+
+def _copied_examples() -> Path:
+    """Copy the examples out of the checkout: fixes in it are judged by all that the checkout has, which takes long."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    staged(folder)  # ids of fixes have paths from the root of a checkout
+    return folder
+
+
 PACKAGES = ("megatron-bridge-0.4.2", "megatron-bridge-0.6.2", "megatron-core-0.17.1", "nemo-toolkit-2.4.0")
 WHOLE = {
-    "examples": (ROOT, "examples"),
+    "examples": (_copied_examples(), "examples"),
     "corpus-yaml": (CORPUS, "yaml"),
     "corpus-pairs": (CORPUS, "pairs"),
 }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import functools
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,18 @@ def answering(python: str, mode: str, path: str) -> Iterator[Callable[[dict[str,
             judge.wait()
 
 
+_started = ExitStack()
+atexit.register(_started.close)
+
+
+@functools.lru_cache(maxsize=1)
+def last_judge(python: str, mode: str, path: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """The judge of the questions before, if it is the same: to import a release takes longer than all its answers."""
+    _started.close()
+    return _started.enter_context(answering(python, mode, path))
+
+
+@functools.cache
 def defaults_of(python: str) -> dict[str, Any]:
     """The defaults of a release."""
     ran = subprocess.run([python, str(JUDGE), "defaults"], capture_output=True, text=True, check=True)
@@ -94,8 +108,7 @@ def chosen(reader: Reader, release: str, options: argparse.Namespace) -> list[tu
     pool = cases(reader, release, 8 * options.count, options.seed, defaults_of(python))
     if reader.judge == "nemo-rl":
         return balanced(pool, nemo_rl.asking(), options.count)
-    with answering(python, reader.judge, path) as judge:
-        return balanced(pool, judge, options.count)
+    return balanced(pool, last_judge(python, reader.judge, path), options.count)
 
 
 def compared(reader: Reader, release: str, options: argparse.Namespace) -> report.Comparison:

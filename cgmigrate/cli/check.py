@@ -10,7 +10,7 @@ from cgmigrate.cli.console import Output
 from cgmigrate.cli.exit_status import CLEAN, ERROR, command_errors
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, Reporting, Selection
-from cgmigrate.cli.runs import Handled, handle_files, start, use_processes
+from cgmigrate.cli.runs import Handled, handle_files, start
 from cgmigrate.project.options import RunOptions, format_of
 from cgmigrate.text.plurals import counted
 
@@ -35,8 +35,6 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
     options = RunOptions(rewrite=False, add_ignore=mode.add_ignore, reason=mode.reason)
     run, output = start(selection, reporting, options, baseline=mode)
     writer = _writer(output) if mode.add_ignore else None
-    if writer is None:
-        use_processes(run)
 
     def handle(checked: FileResult) -> None:
         written = writer is None or checked.after is None or writer.write(checked, "wrote comments in")

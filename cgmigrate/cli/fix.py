@@ -11,7 +11,7 @@ import click
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import CheckMode, FixMode, Reporting, Selection
-from cgmigrate.cli.runs import Handled, handle_files, start, use_processes
+from cgmigrate.cli.runs import Handled, handle_files, start
 from cgmigrate.cli.writer import RunWriter
 from cgmigrate.project.options import RunOptions, format_of
 from cgmigrate.text.escaping import in_text
@@ -35,8 +35,6 @@ def fix(selection: Selection, reporting: Reporting, mode: FixMode) -> int:
     run, output = start(selection, reporting, options, baseline=CheckMode())
     if mode.interactive:
         run.chooser = _chooser(output)
-    elif mode.diff:
-        use_processes(run)
     return _Fixing(run, output, mode).fix()
 
 

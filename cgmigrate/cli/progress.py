@@ -50,11 +50,9 @@ def shown(
         return
     import threading
 
-    from cgmigrate.lint.processes import WITHOUT_LOCKS
-
     bar = Bar(run, stream)
     over = threading.Event()
-    thread = threading.Thread(target=bar.draw_until, name=WITHOUT_LOCKS, args=(over, after), daemon=True)
+    thread = threading.Thread(target=bar.draw_until, args=(over, after), daemon=True)
     thread.start()
     try:
         yield bar.hidden

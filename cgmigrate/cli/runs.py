@@ -127,13 +127,6 @@ def _check_codes(run: Run) -> None:
             raise click.UsageError(str(error)) from error
 
 
-def use_processes(run: Run) -> None:
-    """Let a run that writes no file check many files in several processes."""
-    from cgmigrate.lint.processes import available
-
-    run.processes = available()
-
-
 class Handled(NamedTuple):
     """The files with settings that were handled, and whether a path could not be used."""
 
@@ -147,7 +140,6 @@ def handle_files(run: Run, output: Output, handle: Callable[[FileResult], None])
 
     files: list[FileResult] = []
     failed = False
-    run.without_locks = output.progress_hidden
     with command_errors(), output.progress():
         for item in run:
             with output.progress_hidden():

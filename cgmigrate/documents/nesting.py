@@ -199,11 +199,8 @@ class NestingDocument(TextDocument):
 
     @property
     def uses(self) -> Sequence[Use]:
-        """Every appearance of a setting; see ``sites.Document``."""
-        inside = [one.part.use(use) for one in self._parts if not one.problem for use in one.document.uses]
-        outer = self.outer.uses
-        outside = self._outside(outer, [use.span.start for use in outer])
-        return sorted([*outside, *inside], key=lambda use: use.span.start)
+        """The appearances in the code around the parts; see ``sites.Document``."""
+        return self.outer.uses
 
     def comments(self) -> Sequence[Comment]:
         """Return the comments of the file, and those in its parts; see ``comments.Commented``."""
@@ -223,11 +220,6 @@ class NestingDocument(TextDocument):
         spans = [one.part.span for one in parts]
         outer = [span for span in self.outer.joined_lines() if not any(_overlap(span, one) for one in spans)]
         return [*outer, *(one.part.code.span(span) for one in parts for span in one.document.joined_lines())]
-
-    @property
-    def readable_parts(self) -> Sequence[ReadPart]:
-        """The parts that can be read."""
-        return [one for one in self._parts if not one.problem]
 
     # --- one site -----------------------------------------------------------------------------------
 

@@ -58,12 +58,8 @@ class Role(str, Enum):
     """It sets it: a YAML key, a keyword argument, an assignment, an entry of a dict, a flag."""
     READ = "read"
     """It depends on its value: an attribute, `getattr`, a subscript, a test."""
-    DEFINE = "define"
-    """It gives the name to something of its own: a field, a parameter, an option, a list of names."""
-    PRINT = "print"
-    """It writes text that sets it: a recipe, a command line."""
     MENTION = "mention"
-    """It is text for people: a comment, a docstring, a message."""
+    """It does neither: a field, an option or a parameter of its own, a comment, a message, text that sets it."""
 
     def __str__(self) -> str:
         return self.value
@@ -252,14 +248,6 @@ UNREADABLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class SiteId:
-    """The identity of a site in a project: its file, and its place in the file, which stays when lines move."""
-
-    file: str
-    place: str
-
-
-@dataclass(frozen=True, slots=True)
 class Problem:
     """What a document reports besides its sites: text that cannot be read, or code that reads a deprecated name.
 
@@ -313,7 +301,7 @@ class Document(Commented, Protocol):
 
     @property
     def uses(self) -> Sequence[Use]:
-        """Every appearance of a setting in the text that is no import and no variable, in the order of the text.
+        """Every appearance of a setting in Python code that is no import and no variable, in the order of the text.
 
         Those of sites are in ``Site.written``, too.
         """
@@ -385,10 +373,11 @@ class CannotEditError(Exception):
         self.site = site
 
 
-def site_ids(document: Document) -> list[SiteId]:
-    """Return the identity of each site: the class and function around it, and the path to its object.
+def site_places(document: Document) -> list[str]:
+    """Return the place of each site, which stays when lines move.
 
-    Of several sites with the same place, all but the first have a number.
+    It is the class and function around the site, and the path to its object. Of several sites with the same place, all
+    but the first have a number.
     """
     seen: Counter[str] = Counter()
     result = []
@@ -397,5 +386,5 @@ def site_ids(document: Document) -> list[SiteId]:
         place = f"{around}: {path}" if around else path
         seen[place] += 1
         number = seen[place]
-        result.append(SiteId(document.path, f"{place} ({number})".lstrip() if number > 1 else place))
+        result.append(f"{place} ({number})".lstrip() if number > 1 else place)
     return result

@@ -33,6 +33,11 @@ class TextDocument:
         self.builds_on = ""
         self._again = None
 
+    @property
+    def uses(self) -> Sequence[Use]:
+        """None: only Python code has uses; see ``sites.Document``."""
+        return ()
+
     def comments(self) -> Sequence[Comment]:
         """Return the comments; see ``comments.Commented``."""
         return comments_at(self.text, self._comments[0])

@@ -10,7 +10,7 @@ from typing import Any
 
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key
 from cgmigrate.documents.comments import CommentForm
-from cgmigrate.documents.sites import Problem, ProblemKind, Use
+from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.megatron.settings import ENABLE, Missing, Settings
@@ -45,13 +45,6 @@ class UnreadDocument(TextDocument):
             advice = by_hand(key, self.catalogue) if is_flag else instead_of_key(setting, self.catalogue)
             message, settings = _MESSAGE.format(key=key), frozenset((setting,))
             self.problems.append(Problem(ProblemKind.UNREAD_KIND, span, message, advice=advice, settings=settings))
-
-    @property
-    def uses(self) -> Sequence[Use]:
-        """Every setting that is reported; see ``sites.Document``."""
-        spans = (problem.span for problem in self.problems)
-        keys = ((self.text[span.start : span.end], span) for span in spans)
-        return [Use(self.catalogue.by_key[key], key, None, span) for key, span in keys]
 
     def _read_comments(self) -> tuple[list[Span], list[Span]]:
         return [Span(*match.span()) for match in _SUPPRESSES.finditer(self.text)], []

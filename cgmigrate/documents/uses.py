@@ -1,26 +1,15 @@
-"""The appearances of settings in a text: each is a use with its role, or has a reason why it is none."""
+"""The appearances of settings in a text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 from functools import lru_cache
 
 from cgmigrate.documents.sites import Role, Use
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.text.spans import Span
-
-
-class NoUse(Enum):
-    """Why a name in the text is no use of the setting."""
-
-    IMPORT = "an import, which follows what the file uses"
-    VARIABLE = "a variable of the file's own"
-    ANCHOR = "the name of an anchor"
-    MEGATRON = "the code of megatron-core itself"
-    UNREAD = "the file cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,27 +23,6 @@ class Appearance:
     def use(self, role: Role, span: Span | None = None) -> Use:
         """Return the use that it is; ``span`` is what a diagnostic underlines, without it the name."""
         return Use(self.setting, self.key, None, span or self.span, role)
-
-
-@dataclass(frozen=True, slots=True)
-class Appearances:
-    """All appearances of settings in a text: the uses in its order, and the others with their reasons."""
-
-    uses: tuple[Use, ...]
-    others: tuple[tuple[Appearance, NoUse], ...]
-
-
-def classified(appearances: Iterable[Appearance], classify: Callable[[Appearance], Use | NoUse]) -> Appearances:
-    """Return the appearances of a text, each as ``classify`` sees it."""
-    uses: list[Use] = []
-    others: list[tuple[Appearance, NoUse]] = []
-    for appearance in appearances:
-        result = classify(appearance)
-        if isinstance(result, Use):
-            uses.append(result)
-        else:
-            others.append((appearance, result))
-    return Appearances(tuple(uses), tuple(others))
 
 
 def appearances_in(text: str, catalogue: Catalogue, *, named_only: bool = False) -> Iterator[Appearance]:

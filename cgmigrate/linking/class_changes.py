@@ -11,12 +11,23 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 _DEFINES = r"^[ \t]*class (?:{names})\b(?!\([^)]*(?:{names}))"
 _REPLACES = (
     r"^[ \t]*(?:\w+\.)*(?:{names})(?:\.__\w+)?\s*=(?!=)|\b(?:{names})\.__\w+__\s*(?:=(?!=)|$)"
-    r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:[\"'](?:\w+\.)*(?:{names})[\"']|(?:\w+\.)*(?:{names})\b)"
-    r"|\b(?:setattr|patch\.object|getattr|vars)\([^\n]*[\"'](?:{names})[\"']"
+    r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:\w+\.)*(?:{names})\b"
+    r"|(?<!\bcast)\(\s*(?:[\w.]+(?:\(\))?,\s*)?[\"'](?:\w+\.)*(?:{names})[\"']|\)\[\s*[\"'](?:{names})[\"']"
 )
-_STUBS = re.compile(r"\bsys\.modules(?:\[|\.update|\.setdefault)|\bmeta_path\b|\bMetaPathFinder\b|\bModuleType\(")
+"""Assigns to a class or to a method of it, or gives its name to a function, which can replace it."""
+_IS_TEXT = r"[\"'](?:\w+\.)*(?:{names})[\"']"
+_STUBS = re.compile(
+    r"\bsys\.modules(?:\[|\.update|\.setdefault)|[\"']sys\.modules[\"']|\bmeta_path\b|\bMetaPathFinder\b"
+    r"|\bModuleType\(|\b__import__ = "
+)
+_EXPORTS = re.compile(r"^__all__\b[^\])]*", re.MULTILINE)
+"""What a module exports is no use of it."""
+_PATCHES = re.compile(r"\bmock\.patch|\bmonkeypatch\.")
 _METHOD = re.compile(r"\b(\w+)\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)")
-_WORDS = ("sys.modules", "meta_path", "MetaPathFinder", "ModuleType", "attr__ =", "attribute__ =", "init__ =")
+_WORDS = (
+    *("sys.modules", "__import__ =", "meta_path", "MetaPathFinder", "ModuleType"),
+    *("attr__ =", "attribute__ =", "init__ ="),
+)
 _CODE = (".py", ".pyi", ".ipynb")
 
 
@@ -27,13 +38,14 @@ def class_changes_in(texts: ProjectTexts, classes: Collection[str], *, is_own: b
     where the classes come from, and that a proof follows its definitions.
     """
     names = "|".join(sorted(classes))
-    patterns = [re.compile(one.format(names=names), re.MULTILINE) for one in (_DEFINES, _REPLACES)]
+    patterns = [re.compile(one.format(names=names), re.MULTILINE) for one in (_DEFINES, _REPLACES, _IS_TEXT)]
     for path in texts.holding((*_WORDS, *classes)):
         if not path.endswith(_CODE) or is_part_of_megatron(path):
             continue
-        text = texts.text(path)
-        matches = [*(one.search(text) for one in (patterns[is_own:])), _patched_method(text)]
-        matches += [_STUBS.search(text)] if "megatron" in text and not is_own else []
+        text = _EXPORTS.sub(lambda match: "\n" * match.group().count("\n"), texts.text(path))
+        tried = patterns[is_own : len(patterns) if _PATCHES.search(text) else -1]
+        matches = [*(one.search(text) for one in tried), _patched_method(text)]
+        matches += [_STUBS.search(text)] if "megatron" in path + text and not is_own else []
         for match in matches:
             if match is not None:
                 yield path, text.count("\n", 0, match.start()) + 1, match.group().strip()

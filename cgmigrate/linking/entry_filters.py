@@ -29,7 +29,7 @@ WORDS = (
 """One of them is in code that does so."""
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
 _ENTRIES = ("items", "values", "keys")
-_AROUND = ("sorted", "list", "iter", "reversed", "enumerate", "tuple")
+_AROUND = ("sorted", "list", "iter", "reversed", "enumerate", "tuple", "zip", "map")
 _OTHERS = ("environ", "modules", "kwargs", "state_dict", "named_parameters", "groupby")
 """Mappings that are never settings."""
 _PARSES = ("parse_args", "parse_known_args")
@@ -95,9 +95,8 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             yield EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
         if (
             isinstance(node, ast.Call)
-            and dotted(node.func) in _CALLBACKS
             and node.args
-            and _is_view(node.args[-1], own)
+            and (_is_view(node, own) or (dotted(node.func) in _CALLBACKS and _is_view(node.args[-1], own)))
         ):
             arguments = (*node.args, *(one.value for one in node.keywords))
             if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments):
@@ -163,8 +162,8 @@ def _is_truth(test: ast.AST, names: Collection[str]) -> bool:
 def _is_view(node: ast.AST, own: Collection[str]) -> bool:
     """Return whether an expression is all entries of something that may be settings."""
     match node:
-        case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _AROUND:
-            return _is_view(inner, own)
+        case ast.Call(func=ast.Name(id=name), args=args) if name in _AROUND:
+            return any(_is_view(one, own) for one in args)
         case ast.Call(func=ast.Attribute(attr=name, value=of), args=[]) if name in _ENTRIES:
             return not isinstance(of, (ast.Dict, ast.DictComp)) and (_is_view(of, own) or not _is_other(of, own))
         case ast.Call(func=func, args=[of, *_]) if dotted(func).rpartition(".")[2] in _VIEWS:

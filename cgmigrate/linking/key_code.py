@@ -27,14 +27,8 @@ class KeyCode:
     """Each old name that it reads, with its node; of a file that is not read those in its text, without one."""
     copiers: Sequence[KeyCopier] = ()
     typed_dicts: Sequence[KeyType] = ()
-    sets: Sequence[tuple[str, KeyReader]] = ()
-    """Each old name that it sets in an object, or in a mapping which is merged with another one."""
-    in_capitals: Sequence[tuple[str, KeyReader, None]] = ()
-    """Each old name that it reads in capitals; some other code may write the keys of a file so."""
     tree: ast.Module | None = None
     """The tree of its text, None if it is not needed."""
-    turned_on: Sequence[tuple[str, KeyReader]] = ()
-    """Each old name that it sets to True in an object or mapping that it makes."""
 
     def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
         """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copies import KeyCopier
     from cgmigrate.documents.sites import Site
+    from cgmigrate.linking.key_code import KeyCode
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.yaml_files import YamlFiles
 
@@ -32,8 +33,6 @@ class KeyInterface:
     """The deprecated names that no other code reads."""
     others: Mapping[str, str] = field(default_factory=dict)
     """New name → the place of a mapping in a file that sets no deprecated one; the code does not copy it yet."""
-    set_by: str = ""
-    """A place that sets such a setting by itself, empty if there is none."""
 
 
 def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles) -> KeyInterface | None:
@@ -41,14 +40,12 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
 
     ``yaml`` are the YAML files of the run in the project, by their real paths.
     """
-    from cgmigrate.linking.key_lists import own_copiers
-
     copiers: dict[str, Sequence[KeyCopier]] = {}
     typed: list[str] = []
     not_followed: set[str] = set()
     deprecated = project.catalogue.deprecated
     for code in project:
-        copiers[code.path] = own_copiers(code, project)
+        copiers[code.path] = _own_copiers(code)
         typed += [code.path] if code.typed_dicts else []
         not_followed |= code.names_read(copiers[code.path])
         if not_followed >= deprecated:
@@ -58,6 +55,11 @@ def key_interface_of(project: ProjectCode, yaml: Iterable[str], files: YamlFiles
     paths = {path for path, of_file in copiers.items() if of_file} | set(typed)
     copying = _Code(paths, copiers, followed)
     return _with_yaml(project, yaml, files, copying) if any(followed & one.names for one in every) else None
+
+
+def _own_copiers(code: KeyCode) -> list[KeyCopier]:
+    """Return what copies keys by the code of a file, without lists at its top, which other files may import."""
+    return [one for one in code.copiers if not any(of_list.at_top for of_list in one.lists)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +74,6 @@ class _Code:
     def copiers(self) -> list[KeyCopier]:
         """The copiers of all files."""
         return [one for of_file in self.by_path.values() for one in of_file]
-
-
-def _first_write(project: ProjectCode, code: _Code) -> str:
-    """Return a place that sets by itself what code copies, empty if there is none."""
-    from cgmigrate.linking.key_writes import first_write
-    from cgmigrate.project.checkout import tracked_files
-
-    tracked = tracked_files(project.top, sorted(project.catalogue.captures), "*.py") if project.top else ()
-    copiers = {path: of_file for path, of_file in code.by_path.items() if of_file}
-    return first_write({*tracked, *project.texts}, project.texts, project.catalogue, copiers)
 
 
 def _with_yaml(project: ProjectCode, yaml: Iterable[str], files: YamlFiles, code: _Code) -> KeyInterface | None:
@@ -101,8 +93,7 @@ def _with_yaml(project: ProjectCode, yaml: Iterable[str], files: YamlFiles, code
     if not fillers or len(fillers) > MOST_FILES:
         return None
     python = tuple(sorted(map(os.path.realpath, code.paths)))
-    set_by = _first_write(project, code)
-    return KeyInterface(python, tuple(fillers), code.followed, others, set_by)
+    return KeyInterface(python, tuple(fillers), code.followed, others)
 
 
 def fills(site: Site, copier: KeyCopier) -> bool:

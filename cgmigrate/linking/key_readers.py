@@ -3,7 +3,7 @@
 A reader is a subscript, a ``.get`` or another call with the name, a comparison, a pattern, a variable or a list that
 has the name, a field of a class or a parameter of a function of the project's own (``build(**config)``), or an
 attribute (also by ``getattr``): libraries such as OmegaConf give the keys of a file as attributes.
-A subscript that sets the old name counts as well: megatron-core refuses it beside the new one.
+Code that sets a name, reads a part of it, or spells it in another way, is an open place (``open_places``).
 A file that is too large or cannot be parsed may be a reader of each old name that it contains.
 megatron-core's own files are no readers.
 """
@@ -13,30 +13,21 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from operator import itemgetter
 
 from cgmigrate.documents.python.key_copies import copy_reader
 from cgmigrate.documents.python.key_types import typed_dicts_in
 from cgmigrate.documents.python.source import PythonSource, lines_with
 from cgmigrate.linking.key_code import KeyCode, KeyReader
-from cgmigrate.linking.name_parts import may_read_in_part, names_read_in_part, part_words
 from cgmigrate.linking.name_reads import (
     OPTION_METHOD,
     SEARCHES,
     SPLITS,
-    name_in_object,
-    name_set,
-    name_turned_on,
     names_read,
     option_words,
 )
-from cgmigrate.linking.name_spellings import MAKES_CAPITALS, capitals, may_respell, names_respelled, spellings
-from cgmigrate.linking.name_texts import names_in_texts, written_key
-from cgmigrate.linking.new_name_writes import new_names_set
-from cgmigrate.linking.new_names import new_names, new_names_read
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.encoding import decode
@@ -44,6 +35,8 @@ from cgmigrate.text.files import MAX_GENERATED, read_bytes
 
 _INTERPOLATION = re.compile(r"\$\{[^}]*\}")
 _WORD = re.compile(r"\w+")
+_WRITTEN = r"[\"']?[ \t]*:(?=[ \t\n{\[\"'\\]|$)"
+"""What is behind a key in a text that code writes."""
 _MOST_BYTES = 1024 * 1024
 _MOST_KEPT = 4 * 1024 * 1024
 """Bytes of the files whose trees are kept; the trees take about thirty times as many."""
@@ -58,7 +51,8 @@ def _candidate(catalogue: Catalogue) -> re.Pattern[str]:
     name = catalogue.alternatives(deprecated=True)
     return re.compile(
         rf"[\"']([A-Za-z_0-9]+[.])*(?P<quoted>{name})[\"']|(^|[(,*]|lambda)[ \t]*(?P<field>{name})[ \t]*[:=,)]|"
-        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])|{written_key(catalogue)}"
+        rf"[.](?P<attribute>{name})(?![A-Za-z_0-9])|"
+        rf"(?<![A-Za-z_0-9])(?P<written>{name}){_WRITTEN}"
     )
 
 
@@ -93,53 +87,12 @@ class ProjectCode:
         """Return old name → the code that reads it by name; code that is known before code that is not."""
         readers: dict[str, KeyReader] = {}
         for code in self:
-            for name, reader in (*((name, reader) for name, reader, _ in code.reads), *code.sets):
+            for name, reader, _ in code.reads:
                 if name not in readers or (readers[name].unread and not reader.unread):
                     readers[name] = reader
             if len(readers) == len(self.catalogue.deprecated) and not any(one.unread for one in readers.values()):
                 break
         return readers
-
-    @cached_property
-    def turned_on(self) -> dict[str, KeyReader]:
-        """Return old name → the code that sets it to True in an object or mapping that it makes."""
-        turned_on: dict[str, KeyReader] = {}
-        for code in self:
-            for name, place in code.turned_on:
-                turned_on.setdefault(name, place)
-        return turned_on
-
-    @cached_property
-    def new_readers(self) -> dict[str, KeyReader]:
-        """Return new name → the code, other than a test, that reads it as a key of a mapping or copies it."""
-        return self._first_places(new_names_read)
-
-    @cached_property
-    def new_setters(self) -> dict[str, KeyReader]:
-        """Return new name → the code, other than a test, that gives it a value of its own."""
-        return self._first_places(new_names_set)
-
-    @cached_property
-    def _texts_with_new_names(self) -> list[tuple[str, str]]:
-        """The files with new names, other than tests, each with its text."""
-        paths = self._paths_with(sorted(new_names(self.catalogue)))
-        return [(path, self._text(path)) for path in paths if "test" not in os.path.relpath(path)]
-
-    def _first_places(self, names_in: Callable[[str, Catalogue], Iterable[tuple[str, int]]]) -> dict[str, KeyReader]:
-        """Return new name → the first place at which a function sees it."""
-        places: dict[str, KeyReader] = {}
-        for path, text in self._texts_with_new_names:
-            for name, line in names_in(text, self.catalogue):
-                places.setdefault(name, KeyReader(f"{path}:{line}"))
-        return places
-
-    def _text(self, path: str) -> str:
-        """Return the text of a file, empty if it cannot be read."""
-        try:
-            data = self.texts[path] if path in self.texts else read_bytes(path, MAX_GENERATED)
-            return decode(data)[0]
-        except (OSError, UnicodeDecodeError):
-            return ""
 
     def taken_tree(self, path: str) -> ast.Module | None:
         """Return the tree of a file of the run once, None if it is not kept or was returned before."""
@@ -152,17 +105,7 @@ class ProjectCode:
             if code.tree is not None and path in self.texts and kept < _MOST_KEPT:
                 self._trees[path] = code.tree
                 kept += len(self.texts[path])
-            respelled = code.in_capitals if code.in_capitals and self._makes_capitals else ()
-            yield replace(code, reads=[*code.reads, *respelled], tree=None)
-
-    @cached_property
-    def _makes_capitals(self) -> bool:
-        """Whether code may write the names of keys in capitals."""
-        from cgmigrate.project.checkout import tracked_files
-
-        if any(word.encode() in data for data in self.texts.values() for word in MAKES_CAPITALS):
-            return True
-        return bool(self.top and tracked_files(self.top, MAKES_CAPITALS, "*.py"))
+            yield replace(code, tree=None)
 
     def _read_next(self) -> bool:
         code = next(self._waiting, None) if self._waiting else None
@@ -171,13 +114,9 @@ class ProjectCode:
 
     def _paths(self) -> list[str]:
         """Return the Python files of the run, and those of the checkout, that may read a setting by its name."""
-        return self._paths_with((*self.catalogue.deprecated, *spellings(self.catalogue), *part_words(self.catalogue)))
-
-    def _paths_with(self, words: Collection[str]) -> list[str]:
-        """Return the Python files of the run, and those of the checkout that contain one of the words."""
         from cgmigrate.project.checkout import tracked_files
 
-        every = {*self.texts, *(tracked_files(self.top, words, "*.py") if self.top else ())}
+        every = {*self.texts, *(tracked_files(self.top, self.catalogue.deprecated, "*.py") if self.top else ())}
         # A test that reads a name shows less than the code under test.
         ordered = sorted(every, key=lambda path: ("test" in path, path))
         return [path for path in ordered if not is_part_of_megatron(os.path.abspath(path))]
@@ -233,8 +172,7 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
     """Return what the code of a file does with keys. Raises _UnreadError."""
     try:
         text, _ = decode(data)
-        in_part, respelled = may_read_in_part(text, catalogue), may_respell(text, catalogue)
-        if not in_part and not respelled and not may_read_keys(text, catalogue):
+        if not may_read_keys(text, catalogue):
             return KeyCode(path)
         source = PythonSource(text, catalogue)
     except UnicodeDecodeError as error:
@@ -243,40 +181,12 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
         raise _UnreadError("is not valid Python") from error
     except (RecursionError, MemoryError) as error:
         raise _UnreadError("is nested too deeply to be read") from error
-    nodes, deprecated = list(source.walk()), catalogue.deprecated
+    nodes, deprecated = source.walk(), catalogue.deprecated
     reads = [(name, node) for node in nodes for name in names_read(node, source) if name in deprecated]
-    # What a test sets is an object of its own.
-    is_test = "test" in os.path.relpath(path)
-    every: list[tuple[str, KeyReader, ast.AST | None]]
-    every = [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), node) for name, node in reads]
-    in_parts = sorted(names_read_in_part(source), key=itemgetter(1)) if in_part else []
-    others = spellings(catalogue).keys() - capitals(catalogue).keys()
-    in_parts += names_respelled(source, others) if respelled else ()
-    every += [(name, KeyReader(f"{path}:{line}"), None) for name, line in in_parts]
-    in_capitals = names_respelled(source, capitals(catalogue)) if respelled else ()
-    code = KeyCode(
+    return KeyCode(
         path,
-        every,
+        [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), node) for name, node in reads],
         copy_reader(source).collected(),
         typed_dicts_in(source),
-        in_capitals=[(name, KeyReader(f"{path}:{line}"), None) for name, line in in_capitals],
         tree=source.tree,
     )
-    if is_test:
-        return code
-    return replace(code, sets=_sets(path, nodes, source), turned_on=_places(path, nodes, source, name_turned_on))
-
-
-def _sets(path: str, nodes: Iterable[ast.AST], source: PythonSource) -> list[tuple[str, KeyReader]]:
-    """Return what code sets in objects and mappings, and in text that it writes."""
-    in_texts = (named for node in nodes for named in names_in_texts(node, source, source.catalogue.deprecated))
-    texts = [(name, KeyReader(f"{path}:{line}")) for name, line in in_texts]
-    return [*_places(path, nodes, source, name_set), *_places(path, nodes, source, name_in_object), *texts]
-
-
-def _places(
-    path: str, nodes: Iterable[ast.AST], source: PythonSource, name_in: Callable[[ast.AST, PythonSource], str]
-) -> list[tuple[str, KeyReader]]:
-    """Return the deprecated settings that a function sees in nodes, each with its place."""
-    names = ((name_in(node, source), getattr(node, "lineno", 0)) for node in nodes)
-    return [(name, KeyReader(f"{path}:{line}")) for name, line in names if name in source.catalogue.deprecated]

@@ -18,6 +18,8 @@ _BETWEEN = r"(?:\\[a-zA-Z]|[^A-Za-z0-9\n]){0,6}?"
 _ENDS_INSIDE = re.compile(r"(?:(?<!\\)[A-Za-z0-9]|_|[A-Za-z0-9]-)\Z")
 _PREFIX = re.compile(r"(?:\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_|\w__)\Z")
 """What environment variables have before a key: ``TRAIN_ENABLE_CUDA_GRAPH``, ``model__enable_cuda_graph``."""
+_GROUP = re.compile(r"\b[a-z][a-z0-9]*[_-]\Z")
+"""What the name of a group can be before a whole name: ``model_enable_cuda_graph``."""
 _LONGEST_PREFIX = 40
 _BEGINS_INSIDE = re.compile(r"\w|-[A-Za-z]")
 _GAPS = re.compile(r"(?<=[A-Za-z0-9])[^A-Za-z0-9]+(?=[A-Za-z0-9])")
@@ -35,6 +37,8 @@ class NameAppearance:
     """The settings that it may be about."""
     is_whole: bool
     """Whether it is a name as the catalogue spells it, or its flag."""
+    is_in_group: bool = False
+    """Whether another word is before it, which code may cut: ``model_enable_cuda_graph``."""
 
 
 @lru_cache(maxsize=8)
@@ -50,10 +54,12 @@ def appearances_in(text: str, catalogue: Catalogue) -> Iterator[NameAppearance]:
     for pattern, by_words in _patterns(catalogue):
         for match in pattern.finditer(text):
             names = by_words.get(re.sub(r"[^a-z0-9]", "", _ESCAPES.sub("", match.group().lower())))
-            if names and _is_name(text, match):
-                written = match.group()
-                plain = written.lower().replace("-", "_")
-                yield NameAppearance(match.start(), match.end(), written, names, plain in names)
+            written = match.group()
+            plain = written.lower().replace("-", "_")
+            is_name = names is not None and _is_name(text, match)
+            is_in_group = not is_name and plain in (names or ()) and _is_in_group(text, match, catalogue)
+            if names and (is_name or is_in_group):
+                yield NameAppearance(match.start(), match.end(), written, names, plain in names, is_in_group)
 
 
 def _is_name(text: str, match: re.Match[str]) -> bool:
@@ -68,6 +74,14 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
     if any(gap.isspace() or gap in (", ", "; ") for gap in gaps):
         return False
     return bool(gaps) or "_" in match.group() or _is_camel(match.group())
+
+
+def _is_in_group(text: str, match: re.Match[str], catalogue: Catalogue) -> bool:
+    """Return whether a whole name has that of a group before it, and both together are no setting."""
+    group = _GROUP.search(text, max(0, match.start() - _LONGEST_PREFIX), match.start())
+    if group is None or _BEGINS_INSIDE.match(text, match.end()):
+        return False
+    return (group.group() + match.group()).replace("-", "_") not in catalogue
 
 
 def _is_camel(written: str) -> bool:

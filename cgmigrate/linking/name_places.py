@@ -29,6 +29,8 @@ _TEMPLATE = re.compile(r"\{[{%][^{}]*$|\$\{?$|\$\{[^{}\n]*$|%\([^()\n]*$")
 """Before a name that a template fills in, which may begin on a line above."""
 _BEFORE = 300
 """Characters before a name in which a template may begin."""
+_NO_VALUES = (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What PyYAML raises for a text that is no value: also for a tag that does not fit, as in ``!!bool 1``."""
 _MOST_LINES = 30
 """Lines of a value that are read."""
 _FIELD = re.compile(r"\{[\w.\[\]]*$")
@@ -78,6 +80,8 @@ class OpenPlace:
     """The settings that it may be about."""
     value: object = None
     """The value of a key."""
+    is_in_group: bool = False
+    """Whether it is a name only for code that cuts the word before it."""
 
     def __str__(self) -> str:
         return f"{shown_path(self.path)}:{self.line}"
@@ -102,7 +106,8 @@ def places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[OpenPlace]
         if cells is None or any(cell.start <= one.start < cell.end for cell in cells):
             kind, value = _kind_of(path, text, one, in_form)
             if kind is not None:
-                yield OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, kind, one.names, value)
+                line = text.count("\n", 0, one.start) + 1
+                yield OpenPlace(path, line, one.text, kind, one.names, value, one.is_in_group)
 
 
 _Form = tuple[PlaceKind | None, object]
@@ -158,7 +163,7 @@ def _value_of(text: str) -> object:
     """Return the value that a text is; the text itself where it is none alone."""
     try:
         return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError):
+    except _NO_VALUES:
         return text
 
 
@@ -169,7 +174,7 @@ def _value_in_braces(text: str) -> object:
         for _ in ("stream", "document", "mapping", "key"):
             loader.get_event()  # type: ignore[no-untyped-call]
         return loader.construct_object(loader.compose_node(None, 0), deep=True)
-    except (yaml.YAMLError, ValueError):
+    except _NO_VALUES:
         return text
     finally:
         loader.dispose()

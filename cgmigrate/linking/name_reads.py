@@ -1,4 +1,4 @@
-"""Nodes of Python code that read a key by its name, or that set it in a mapping which may be merged with a file."""
+"""Nodes of Python code that read a key by its name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator
 
-from cgmigrate.documents.python.source import PythonSource, dotted
+from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.catalogue import Catalogue
 
 SPLITS = ("split", "splitlines")
@@ -28,84 +28,6 @@ def names_read(node: ast.AST, source: PythonSource) -> Iterator[str]:
             yield name
         case ast.Constant(value=str() as text) if above is not None:
             yield from _names_in_string(node, text, above, source)
-
-
-def name_set(node: ast.AST, source: PythonSource) -> str:
-    """Return the key that a node sets in a mapping or object that may have those of a file; empty if it sets none."""
-    above = source.parent(node)
-    match node, above:
-        case ast.Attribute(attr=name, ctx=ast.Store()), _:
-            return name
-        case ast.Constant(value=str() as name), ast.Call(func=ast.Name(id="setattr"), args=[_, named, _]):
-            return name if named is node else ""
-        case ast.keyword(arg=str() as name), ast.Call() if _is_merged_call(above, source):
-            return name
-        case ast.Constant(value=str() as name), ast.Dict(keys=keys) if node in keys and _is_merged(above, source):
-            return name
-    return ""
-
-
-def name_in_object(node: ast.AST, source: PythonSource) -> str:
-    """Return the key that a node sets in an object or mapping which it makes, or pairs with a value; else empty.
-
-    A file may be merged over the object later. A call of the class that has the setting reads it at once, before that.
-    A false that a file replaces, or not, changes nothing.
-    """
-    match node, source.parent(node):
-        case ast.keyword(arg=str() as name, value=value), above:
-            return "" if _is_off(value) or is_read_at_once(_getter(above, source), name, source) else name
-        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) as made if node in keys:
-            at_once = is_read_at_once(_getter(made, source), name, source)
-            return "" if at_once or _is_off(values[keys.index(node)]) else name
-        case ast.Constant(value=str() as name), ast.Tuple(elts=[first, _]) | ast.List(elts=[first, _]):
-            return name if first is node else ""
-    return ""
-
-
-def name_turned_on(node: ast.AST, source: PythonSource) -> str:
-    """Return the flag that a node sets to True in an object or mapping; empty if it sets none.
-
-    A call of the class that has the setting is no such thing: the object reads it at once, before any file can follow.
-    """
-    match node, source.parent(node):
-        case ast.keyword(arg=str() as name, value=ast.Constant(value=True)), above:
-            return "" if is_read_at_once(_getter(above, source), name, source) else name
-        case ast.Constant(value=str() as name), ast.Dict(keys=keys, values=values) as made:
-            value = next((value for key, value in zip(keys, values, strict=True) if key is node), None)
-            return name if _is_true(value) and not is_read_at_once(_getter(made, source), name, source) else ""
-        case ast.Attribute(attr=name, ctx=ast.Store()), ast.Assign(value=value) if _is_true(value):
-            return name
-        case ast.Constant(value=str() as name), ast.Call(func=ast.Name(id="setattr"), args=[_, named, value]):
-            return name if named is node and _is_true(value) else ""
-    return ""
-
-
-def _is_true(value: ast.expr | None) -> bool:
-    return isinstance(value, ast.Constant) and value.value is True
-
-
-def _is_off(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and value.value in (False, None)
-
-
-def _getter(made: ast.AST | None, source: PythonSource) -> ast.AST | None:
-    """Return the call whose keywords a mapping is unpacked to where it is made (`f(**{...})`), else what made it."""
-    is_mapping = isinstance(made, ast.Dict) or (isinstance(made, ast.Call) and dotted(made.func) == "dict")
-    above = source.parent(made) if made is not None and is_mapping else None
-    unpacked = isinstance(above, ast.keyword) and above.arg is None
-    return source.parent(above) if above is not None and unpacked else made
-
-
-def is_read_at_once(call: ast.AST | None, name: str, source: PythonSource) -> bool:
-    """Return whether a call makes the object that has a setting, of the class that megatron-core defines."""
-    setting = source.catalogue.get(name)
-    if setting is None or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-        return False
-    return call.func.id == setting.owner and any(
-        (node.module or "").startswith("megatron.core") and any(one.name == setting.owner for one in node.names)
-        for node in source.tree.body
-        if isinstance(node, ast.ImportFrom)
-    )
 
 
 def _names_in_string(node: ast.Constant, text: str, above: ast.AST, source: PythonSource) -> Iterator[str]:
@@ -144,30 +66,6 @@ def _is_no_value(value: ast.expr, key: ast.Constant, catalogue: Catalogue) -> bo
         case ast.Constant(value=str()):
             setting = catalogue.get(str(key.value).rpartition(".")[2])
             return setting is not None and setting.is_flag
-    return False
-
-
-def _is_merged_call(call: ast.Call, source: PythonSource) -> bool:
-    """Return whether keywords of a call are set in a mapping that exists, or that is merged with another."""
-    match call.func:
-        case ast.Attribute(attr="update"):
-            return True
-        case ast.Name(id="dict"):
-            return bool(call.args) or any(one.arg is None for one in call.keywords) or _is_merged(call, source)
-    return False
-
-
-def _is_merged(made: ast.AST, source: PythonSource) -> bool:
-    """Return whether a dict is merged with another mapping, or has the defaults of one."""
-    if isinstance(made, ast.Dict) and None in made.keys:
-        return True
-    match source.parent(made):
-        case ast.BinOp(op=ast.BitOr()) | ast.AugAssign(op=ast.BitOr()):
-            return True
-        case ast.Call(func=ast.Attribute(attr="update" | "setdefault")):
-            return True
-        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
-            return "default" in name.lower()
     return False
 
 

@@ -11,27 +11,28 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
 from cgmigrate.linking.class_changes import class_changes_in
+from cgmigrate.linking.command_readers import readers_of_words
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.name_appearances import words_of
-from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
+from cgmigrate.linking.name_places import CODE, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.text_tools import (
     TextChange,
     TextPlace,
     name_parts_in,
+    name_patterns_in,
     name_tests_in,
     names_from_outside,
     reaches,
-    readers_of_exports,
+    searches_of_objects,
     tools_about,
-    uses_of_output,
 )
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -45,15 +46,20 @@ _JSON = ("json", "jq", "orjson", "ujson")
 _FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
 _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
 """What code has that goes through the functions of modules."""
+_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\+?=")
+_CUTS_NAMES = re.compile(
+    r"\br?partition\(\s*[\"'][_-]|\br?split\(\s*[\"'][_-]|\bremoveprefix\(|\[(?:\d+|len\([^()]*\)):\]|\$\{\w+#"
+)
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class FixOutline:
-    """What a fix changes in a file: ``before`` are the settings as they are, ``names`` those that change."""
+    """What a fix changes in a file: ``before`` and ``after`` are the settings, ``names`` those that change."""
 
     path: str
     before: Mapping[str, object]
+    after: Mapping[str, object]
     names: frozenset[str]
     accounted: Collection[tuple[str, int]]
     """The lines of files, by their real paths, that it accounts for: those that change with it, or that a proof
@@ -80,6 +86,7 @@ class OpenPlaces:
 
     top: str
     catalogue: Catalogue
+    rule_folders: Sequence[str] = ()
     texts: ProjectTexts = field(init=False)
     _known: dict[str, list[OpenPlace]] = field(default_factory=dict)
     """File → its places."""
@@ -90,6 +97,7 @@ class OpenPlaces:
     _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
     """Classes → the code that replaces one of them."""
 
+    _cutting: bool | None = None
     _name_parts: dict[frozenset[str], list[TextPlace]] = field(default_factory=dict)
     """Names → the places that make one of parts."""
     _outside: dict[tuple[str, str], bool] = field(default_factory=dict)
@@ -98,7 +106,7 @@ class OpenPlaces:
     """The words of those that load a kind of data → the code and scripts that do."""
 
     def __post_init__(self) -> None:
-        self.texts = ProjectTexts(self.top)
+        self.texts = ProjectTexts(self.top, self.rule_folders)
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:
         """Return the first place that can meet an object or a mapping; None if everything is accounted for."""
@@ -121,7 +129,8 @@ class OpenPlaces:
         """
         own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
-            if self._is_near(place.path, own) and _meets_words(place, is_open=is_open) and self._reaches(place, fix):
+            meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, own))
+            if meets and self._is_near(place.path, own) and self._reaches(place, fix):
                 return place
         every = self._looking_at_words(fix, is_open=is_open)
         return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
@@ -139,8 +148,16 @@ class OpenPlaces:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
         for path in self.texts.holding(words_of(self.catalogue)):
             for place in self._in_file(path):
-                if not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted:
+                is_about = not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted
+                if is_about and (not place.is_in_group or self._cuts_names()):
                     yield place
+
+    def _cuts_names(self) -> bool:
+        """Return whether code cuts a word from the beginning of names."""
+        if self._cutting is None:
+            every = self.texts.holding(("partition(", "split(", "removeprefix(", ":]", "#"))
+            self._cutting = any(may_run(path) and _CUTS_NAMES.search(self.texts.text(path)) for path in every)
+        return self._cutting
 
     def _in_file(self, path: str) -> list[OpenPlace]:
         if path not in self._known:
@@ -155,6 +172,15 @@ class OpenPlaces:
         if place.kind is PlaceKind.FLAG:
             return not place.names.isdisjoint(self.catalogue.deprecated)
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
+
+    def _fills(self, place: OpenPlace, own: str) -> bool:
+        """Return whether a flag is in a variable that a file gives to the script, which it names."""
+        if place.kind is not PlaceKind.FLAG or place.path == own:
+            return False
+        lines = self.texts.text(place.path).split("\n")
+        names = _ASSIGNED.findall(lines[place.line - 1].partition(place.text)[0])
+        is_named = any(os.path.basename(own) in line for line in lines if not line.lstrip().startswith("#"))
+        return is_named and bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
 
     def _gets(self, path: str, fix: FixOutline) -> bool:
         """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""
@@ -191,6 +217,7 @@ class OpenPlaces:
         if fix.classes:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
+        yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
         if not fix.is_proved:
             near = partial(self._is_near, own=own)
@@ -201,11 +228,15 @@ class OpenPlaces:
         own = os.path.realpath(fix.path)
         if is_open:
             yield from self._name_parts_of(fix.names, own)
-        yield from readers_of_exports(own, fix.old, self.texts)
-        # What runs a script can look at what it prints; a mapping is not run.
-        if not own.endswith(YAML):
-            yield from uses_of_output(own, self.texts)
+        yield from readers_of_words(own, fix.old, self.texts)
+        loops = (one for one in self._every_loop() if self._is_about_arguments(*one))
+        yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
+
+    def _is_about_arguments(self, path: str, loop: EntryFilter) -> bool:
+        """Return whether code that goes through the attributes of an object may get Megatron's parsed arguments."""
+        text = self.texts.text(path)
+        return loop.of_object and loop.by_truth and "megatron" in text and "parse_args" in text
 
     def _name_parts_of(self, names: frozenset[str], own: str) -> Iterator[TextPlace]:
         if names not in self._name_parts:
@@ -222,6 +253,7 @@ class OpenPlaces:
         """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
         if names not in self._filters:
             tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
+            tests += [(OpenPlace(*one), False) for one in name_patterns_in(self.texts, names)]
             loops = [
                 (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
                 for path, one in self._every_loop()

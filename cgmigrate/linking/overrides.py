@@ -68,11 +68,6 @@ class Overrides:
         return self._read
 
 
-def has_override(data: bytes, catalogue: Catalogue) -> bool:
-    """Return whether a file may have an override of a setting."""
-    return any(f".{name}".encode() in data for name in catalogue.captures)
-
-
 def is_searched(path: str) -> bool:
     """Return whether a file of the run is searched."""
     name = os.path.basename(path)

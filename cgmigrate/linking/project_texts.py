@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -25,6 +25,8 @@ class ProjectTexts:
     """The texts of the files below a folder; each is read once."""
 
     top: str
+    rule_folders: Sequence[str] = ()
+    """The folders of a team's own rules, whose files name settings and are no part of a program."""
     _texts: dict[str, str] = field(default_factory=dict)
     _ignored: list[str] | None = None
     """The files that git does not search."""
@@ -37,8 +39,12 @@ class ProjectTexts:
             pattern = re.compile("|".join(map(re.escape, key)), re.IGNORECASE)
             ignored = [one for one in self._ignored_files() if pattern.search(self.text(one))]
             searched = map(os.path.realpath, files_git_searches(self.top, key))
-            self._holding[key] = sorted({*searched, *ignored})
+            self._holding[key] = sorted(path for path in {*searched, *ignored} if not self._is_rule(path))
         return self._holding[key]
+
+    def _is_rule(self, path: str) -> bool:
+        folders = (os.path.join(os.path.realpath(one), "") for one in self.rule_folders)
+        return path.endswith((".yaml", ".yml")) and any(map(path.startswith, folders))
 
     def _ignored_files(self) -> list[str]:
         if self._ignored is None:

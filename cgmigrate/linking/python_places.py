@@ -91,11 +91,12 @@ class _Code:
                 kind = PlaceKind.OWN
             if FLAG.search(before) and "_" not in one.text and id(node) not in self._compared:
                 kind = PlaceKind.FLAG
-            yield OpenPlace(self.path, node.lineno + text.count("\n", 0, one.start), one.text, kind, one.names)
+            line = node.lineno + text.count("\n", 0, one.start)
+            yield OpenPlace(self.path, line, one.text, kind, one.names, is_in_group=one.is_in_group)
 
 
 def _keywords_of_megatron(tree: ast.Module) -> set[int]:
-    """Return the keywords of calls that make an object of a class that is imported from Megatron."""
+    """Return the keywords of calls that make an object of a class that is imported from Megatron, of them alone."""
     imported: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -106,7 +107,8 @@ def _keywords_of_megatron(tree: ast.Module) -> set[int]:
                 imported.update(one.asname or "megatron" for one in every)
     keywords: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+        # Beside the keys of a mapping (`**config`), a keyword may be given twice.
+        if isinstance(node, ast.Call) and all(one.arg for one in node.keywords):
             callee = dotted(node.func)
             if callee.partition(".")[0] in imported and callee.rpartition(".")[2][:1].isupper():
                 keywords.update(map(id, node.keywords))

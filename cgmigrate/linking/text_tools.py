@@ -15,23 +15,25 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
+from itertools import chain
 
+from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.project_texts import ProjectTexts
+from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.source_trees import is_part_of_megatron
-from cgmigrate.project.paths import is_test
 
 TextPlace = tuple[str, int, str]
 """A file, the number of a line, and the code there."""
 
-_CODE = (".py", ".ipynb")
-_SHELL = (".sh", ".bash")
-_PAGES = (".md", ".rst", ".log")
+CODE = (".py", ".ipynb")
+SHELL = (".sh", ".bash")
+PAGES = (".md", ".rst", ".log")
 """Pages: their commands are read, not what they say."""
 _PATCHES = (".patch", ".diff")
 _TOOL_WORDS = ("sed", "awk", "perl", "grep", "rg ", "yq", "jq", "head", "tail", "wc ", "cmp", "diff", "cut ", "tr ")
 _OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "${0")
 _READ_WORDS = ("read_text", "read_bytes", "readline", "open(", "splitlines", "getsource", "hashlib", "fileinput")
-_TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
+_TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/@!])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
 _BY_POSITION = re.compile(
     r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
     r"|\bsed\s+(?:-\w+\s+)*[\"']?(?:\d+|\$)[,\d$]*[a-z]|\bNR\s*[=<>]|\bgetline\b|\bgit apply\b"
@@ -50,9 +52,11 @@ _READS_TEXT = re.compile(
     r"read_text|read_bytes|readline|\.read\(\)|splitlines|getsource|hashlib|\bopen\(|fileinput|\bast\.parse\("
 )
 _BY_POSITION_IN_CODE = re.compile(
-    r"\bhashlib\b|\.splitlines\(\)\[|\.readlines\(\)\[|\.readline\(|\bast\.parse\(|\blen\(open\(|\bdifflib\b|getsource"
+    r"\bhashlib\b|\.splitlines\(\)\[|\.readlines\(\)\[|\.readline\(|\bast\.parse\(|\blen\(open\(|\bdifflib\b|getsource|\btokenize\."
     r"|\bfor [\w, ]+ in (?:enumerate\()?(?:open\(|f\b|file\b|fh\b|fp\b)|\bfileinput\b|\bpopen\(|\bzlib\b|\bfilecmp\b"
 )
+_LINES = re.compile(r"\bsplitlines\(|\breadlines\(|\.split\([\"']\\n|\bin (?:open\(|f\b|file\b|fh\b|fp\b)")
+"""Goes through the lines of a file."""
 _LOADS = re.compile(r"\bloads?\w*\((?:[^()\n]|\([^()\n]*\))*\)")
 """A loader that gets the text."""
 _ANY_CODE = re.compile(r"\bast\.parse\(\s*open\(|getsource")
@@ -61,24 +65,32 @@ _IS_COMMAND = re.compile(
     r"\s*(?:[$>]\s+)?(?:sed|awk|perl|[ef]?grep|cat|head|tail|wc|patch|git apply|yq|jq)\s+[-'\"./\w]"
 )
 """A line of a page that is a command."""
+_OF_CODE = re.compile(r"\bdis\.\w+\(|\bco_(?:consts|names)\b")
+"""Looks at code that is compiled."""
+_PROGRAM = re.compile(r"[\w./-]+\.(?:py|sh|bash|pl|rb|awk|sed|lua|js)\b")
 _STARTS = re.compile(r"\bpopen\(|\bsubprocess\b|\bos\.system\(")
 _ANY_FILE = re.compile(r"\bargv\b|\bargparse\b|\bclick\b")
 _OWN_TEXT = re.compile(r"[\"']?\$\{?0\b")
-_VARIABLE = re.compile(r"\$[{\w@*]")
+_VARIABLE = re.compile(r"\$[{(\w@*<]")
 _DIGEST = re.compile(r"\b[0-9a-f]{32,128}\b")
 _QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)'")
 _SUBSTITUTION = re.compile(r"^\s*(?:\d*,?\d*)?[sy]?([/|#,!])((?:\\.|(?!\1).)+)\1")
+_LANGUAGES = (".pl", ".pm", ".rb", ".awk", ".lua", ".js", ".ts", ".php", ".go", ".rs", ".c", ".cpp", ".cc")
+"""Programs whose patterns and texts may be anywhere."""
+_INCLUDES = re.compile(r"^\s*:(?:lines|start-\w+|end-\w+|emphasize-lines):", re.MULTILINE)
+"""What a page that includes a file says of its lines."""
 _INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
+_BASIC = re.compile(r"\\([(){}|+?])")
+"""What has a hyphen before it in a basic regular expression, and none in Python."""
 _IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
-_GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*")
+_GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*|(?<![\w%])%(?=\.[a-z]+\b)[\w.-]+")
 _ALL_OF = (
     r"\b{folder}/(?:\*\*?/)?\*(?!\.)|\s-\w*[rR]\w*\s[^|;\n]*\b{folder}\b"
-    r"|(?:listdir|scandir|walk|Path|glob)\([^()\n]*[\"'](?:\./)?{folder}/?[\"']"
+    r"|(?:listdir|scandir|walk|Path|glob|opendir[^,]*,|readdir\w*)\s*\(?[^()\n]*[\"'](?:\./)?{folder}/?[\"']"
 )
 """Goes through all files of a folder."""
 _WORD = re.compile(r"[a-z]{5,}")
 _NAME_TEST = re.compile(r"\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
-_IN_TEXT_OF_OBJECT = re.compile(r"([\"'])(\w{3,}).*?\1 (?:not )?in (?:repr|str)\(")
 _SEARCHES = frozenset(
     (
         *("startswith", "endswith", "replace", "count", "find", "index", "rfind", "split", "partition", "rpartition"),
@@ -86,17 +98,12 @@ _SEARCHES = frozenset(
     )
 )
 """Methods that look for a text in another one."""
+_MATCHES = frozenset(("search", "match", "fullmatch", "findall", "finditer", "sub", "subn", "split", "compile"))
+"""Those of which it may be a regular expression."""
+_CUTS = frozenset(("partition", "rpartition", "split", "rsplit", "strip", "group", "groups"))
+"""Methods that cut a part from a text."""
 _SHORTEST, _LONGEST = 3, 200
 """Characters of a pattern that is tried."""
-_LOOKS_AT_OUTPUT = (
-    r"(?:\$\(|`)[^)`\n]*(?:\bsh|\bsource|\s\.|\./)\s?[^)`\n]*\b{name}"
-    r"|\b(?:ba)?sh -\w*x\w* [^\n]*\b{name}|\bPATH=[^\n]*\b{name}"
-    r"|\b{name}\b[^|\n]*\|\s*(?!tee\b|\|)\S|^\s*(?:function\s+)?(?:python3?|torchrun|srun)\s*\(\)"
-    r"|\bsh\s[^\n|;]*\b{name}\b[^\n]*2>\s*(?!&|/dev/null)"
-)
-"""Runs a script, and looks at its output, or gives it other programs to start."""
-_LOOKS_AT_VARIABLE = r"(?:\bcase|\[\[?|\btest|<<<)\s[^\n]*\$\{{?{name}\b|\$\{{#?{name}[#%/:\[]"
-_OUTPUT_IN_CODE = re.compile(r"check_output|capture_output|PIPE")
 
 
 @dataclass(frozen=True)
@@ -128,51 +135,98 @@ class TextChange:
             return False
         if (pattern in self.old) != (pattern in self.new):
             return True
-        if len(pattern) > _LONGEST or not _IS_PATTERN.search(pattern):
-            return False
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                compiled = re.compile(pattern, re.MULTILINE)
-        except (re.error, RecursionError, OverflowError):
-            return False
-        return (compiled.search(self.old) is None) != (compiled.search(self.new) is None)
+        compiled = _compiled(pattern)
+        return compiled is not None and (compiled.search(self.old) is None) != (compiled.search(self.new) is None)
+
+    def is_cut_by(self, pattern: str) -> bool:
+        """Return whether a regular expression gets something else from the old lines than from the new ones."""
+        every = filter(None, map(_compiled, (pattern, _BASIC.sub(r"\1", pattern))))
+        old, new = f"{self.old}\n", f"{self.new}\n"
+        return self.is_seen_by(pattern) or any(_parts(one, old) != _parts(one, new) for one in every)
+
+
+def _parts(pattern: re.Pattern[str], text: str) -> list[str]:
+    """Return what a pattern matches in a text, but nothing."""
+    return [match.group() for match in pattern.finditer(text) if match.group()]
+
+
+@lru_cache(maxsize=16384)
+def _compiled(pattern: str) -> re.Pattern[str] | None:
+    """Return a text as a regular expression; None if it is none."""
+    if not _SHORTEST <= len(pattern) <= _LONGEST or not _IS_PATTERN.search(pattern):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return re.compile(pattern, re.MULTILINE)
+    except (re.error, RecursionError, OverflowError):
+        return None
 
 
 def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str], bool]) -> Iterator[TextPlace]:
     """Yield the places that look at the text of a file that a fix changes, in the files that can be about it."""
     tools = texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS))
-    for path in sorted({*tools, *texts.holding((change.name,))}):
-        is_own = path == change.path and not path.endswith(_SHELL)
+    named = texts.holding((change.name,))
+    started = {one for path in named if not path.endswith(PAGES) for one in _started_by(path, texts.text(path), change)}
+    for path in sorted({*tools, *named, *started}):
+        is_own = path == change.path and not path.endswith(SHELL)
         if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
             continue
         text = texts.text(path)
-        place = _in_code(text, change) if path.endswith(_CODE) else None
+        is_started = path in started
+        is_reached = is_started or reaches(text, change.path)
+        place = _in_code(text, change, is_reached=is_reached) if path.endswith(CODE) else None
         if not path.endswith(".py") or _STARTS.search(text):
-            place = place or _in_script(path, text, change)
+            place = place or _in_script(path, text, change, is_reached=is_reached, is_started=is_started)
         if place is not None:
             yield path, *place
 
 
-def _in_script(path: str, text: str, change: TextChange) -> tuple[int, str] | None:
+def _started_by(path: str, text: str, change: TextChange) -> Iterator[str]:
+    """Yield the programs of a project that another one starts with a file."""
+    for line in text.split("\n"):
+        if change.name in line:
+            for name in _PROGRAM.findall(line):
+                program = os.path.realpath(os.path.join(os.path.dirname(path), name))
+                if program != change.path and os.path.isfile(program):
+                    yield program
+
+
+def _in_script(
+    path: str, text: str, change: TextChange, *, is_reached: bool, is_started: bool
+) -> tuple[int, str] | None:
     """Return the first line of a script, with its number, that works on the text of a file."""
     if path.endswith(_PATCHES):
         return (
             (1, change.name) if re.search(rf"^[-+]{{3}} .*\b{re.escape(change.name)}\b", text, re.MULTILINE) else None
         )
-    is_reached = reaches(text, change.path)
+    if is_reached and path.endswith(PAGES) and (match := _INCLUDES.search(text)):
+        return text.count("\n", 0, match.start()) + 1, match.group().strip()
     is_named = is_reached or _OWN_TEXT.search(text) is not None
-    is_page = path.endswith(_PAGES)
-    for at, line in enumerate(text.split("\n"), 1):
-        if line.lstrip().startswith("#") or (is_page and not _IS_COMMAND.match(line)):
-            continue
-        if is_reached and reaches(line, change.path) and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
+    is_any_line = is_reached and path.endswith(_LANGUAGES)
+    for at, line in _code_lines(path, text):
+        has_variable = _VARIABLE.search(line) is not None
+        has_file = (is_started and has_variable) or (is_reached and reaches(line, change.path))
+        if has_file and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
             return at, line.strip()[:60]
-        if not _TOOLS.search(line) or not (is_named or _VARIABLE.search(line)):
+        if not is_any_line and not (_TOOLS.search(line) and (is_named or has_variable)):
             continue
-        if any(change.is_seen_by(one) and (is_named or change.has_gone(one)) for one in _patterns_in(line)):
+        patterns = chain(_patterns_in(line), _INNER[0].findall(line) if is_any_line else ())
+        if any(_sees(change, one, is_named=is_named) for one in patterns):
             return at, line.strip()[:60]
     return None
+
+
+def _code_lines(path: str, text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a script, or the commands of a page, with their numbers."""
+    for at, line in enumerate(text.split("\n"), 1):
+        if not line.lstrip().startswith("#") and (not path.endswith(PAGES) or _IS_COMMAND.match(line)):
+            yield at, line
+
+
+def _sees(change: TextChange, pattern: str, *, is_named: bool) -> bool:
+    """Return whether a pattern sees a change; one for any file has a word that goes."""
+    return change.is_cut_by(pattern) if is_named else change.has_gone(pattern) and change.is_seen_by(pattern)
 
 
 def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
@@ -181,7 +235,7 @@ def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
         return False
     if _BY_POSITION.search(line):
         return True
-    if not path.endswith(_SHELL) or change.name not in line:
+    if not path.endswith(SHELL) or change.name not in line:
         return False
     part = next((one for one in _COMMANDS.split(line) if change.name in one), line)
     # A tool with a pattern is tried.
@@ -189,33 +243,50 @@ def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
     return not has_pattern and _PASSES_ON.match(part) is None and _COPIES.search(part) is None
 
 
-def _in_code(text: str, change: TextChange) -> tuple[int, str] | None:
+def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, str] | None:
     """Return the first line of Python, with its number, that works on the text of a file."""
+    if change.path.endswith(".py") and (match := _OF_CODE.search(text)):
+        return text.count("\n", 0, match.start()) + 1, match.group()
     if not _READS_TEXT.search(text):
         return None
-    is_named = reaches(text, change.path)
     is_any_code = change.path.endswith(".py") and _ANY_CODE.search(text)
-    if (is_named or is_any_code) and (match := _BY_POSITION_IN_CODE.search(_LOADS.sub("load()", text))):
+    if (is_reached or is_any_code) and (match := _BY_POSITION_IN_CODE.search(_LOADS.sub("load()", text))):
         return text.count("\n", 0, match.start()) + 1, match.group()
-    if not is_named and not _ANY_FILE.search(text):
+    if not is_reached and not _ANY_FILE.search(text):
         return None
-    for line, value in _searched_in(text):
-        if (is_named or change.has_gone(value)) and change.is_seen_by(value):
+    for line, value, is_pattern in _searched_in(text, is_reached and _LINES.search(text) is not None):
+        is_of_line = is_reached or change.has_gone(value) or not value.isalnum()
+        if is_of_line and (change.is_cut_by(value) if is_reached and is_pattern else change.is_seen_by(value)):
             return line, value[:60]
     return None
 
 
 @lru_cache(maxsize=4096)
-def _searched_in(text: str) -> list[tuple[int, str]]:
-    """Return the texts that code looks for, with their lines; it is called again for each fix."""
+def _searched_in(text: str, is_by_line: bool) -> list[tuple[int, str, bool]]:
+    """Return the texts that code looks for, with their lines, and whether they may be regular expressions.
+
+    It is called again for each fix. What code compares with the parts of a line is looked for as well.
+    """
     try:
-        constants = list(searches_in(ast.parse(text)))
+        tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
+    patterns = [*_patterns_searched(tree)]
+    texts = [*searches_in(tree), *(_compared_in(tree) if is_by_line else ())]
     return [
-        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value))
-        for one in constants
+        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value), every is patterns)
+        for every in (patterns, texts)
+        for one in every
     ]
+
+
+def _patterns_searched(tree: ast.AST) -> Iterator[ast.Constant]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _MATCHES:
+                yield from (text for one in args for text in _texts_in(one))
+            case ast.Assign(value=ast.Constant() as value):
+                yield from _texts_in(value)
 
 
 def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -228,6 +299,21 @@ def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
                 yield from (text for one in args for text in _texts_in(one))
             case ast.Assign(value=ast.Constant() as value):
                 yield from _texts_in(value)
+
+
+def _compared_in(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Yield the texts that code compares with a part that it cut from something."""
+    cut = {
+        one.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and getattr(getattr(node.value, "func", None), "attr", "") in _CUTS
+        for target in node.targets
+        for one in ast.walk(target)
+        if isinstance(one, ast.Name)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and dotted(node.left) in cut:
+            yield from (text for one in node.comparators for text in _texts_in(one))
 
 
 def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
@@ -246,7 +332,7 @@ def reaches(text: str, path: str) -> bool:
 @lru_cache(maxsize=4096)
 def _patterns_of_names(text: str) -> list[str]:
     """Return the patterns of names of files in a text; it is called again for each fix."""
-    parts = (one.rpartition("/")[2] for one in _GLOB.findall(text))
+    parts = (one.replace("%", "*").rpartition("/")[2] for one in _GLOB.findall(text))
     return sorted({one for one in parts if one.strip("*.")})
 
 
@@ -273,6 +359,8 @@ def _patterns_in(line: str) -> Iterator[str]:
     """Yield the texts of a command that may be patterns: its words, and what is substituted."""
     for match in _QUOTED.finditer(line):
         quoted = match[1] or match[2] or ""
+        if _TOOLS.search(quoted):
+            yield from _patterns_in(quoted)
         yield quoted
         for pattern in _INNER:
             yield from pattern.findall(quoted)
@@ -282,19 +370,6 @@ def _patterns_in(line: str) -> Iterator[str]:
         yield word
         if one := _SUBSTITUTION.match(word):
             yield one[2]
-
-
-def uses_of_output(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
-    """Yield the places that run a script and look at what it prints, or at the words with which it starts programs."""
-    name = os.path.basename(path)
-    looks = re.compile(_LOOKS_AT_OUTPUT.format(name=re.escape(name)), re.MULTILINE)
-    for other in texts.holding((name,)):
-        if other == path or other.endswith(_PAGES) or is_part_of_megatron(other):
-            continue
-        text = texts.text(other)
-        pattern = looks if not other.endswith(_CODE) else _OUTPUT_IN_CODE if is_test(other) else None
-        if pattern is not None and (match := pattern.search(text)):
-            yield other, text.count("\n", 0, match.start()) + 1, match.group().strip()[:60]
 
 
 def name_parts_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
@@ -307,30 +382,71 @@ def name_parts_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextP
             yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
 
 
+def name_patterns_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
+    """Yield the patterns that match some of the names whole, or what they begin with, and not others."""
+    words = {part for name in names for part in (name.partition("_")[0], name.rpartition("_")[2])}
+    spelled = sorted({text for word in words for text in (f"{word}*", f"*{word}", f"({word}", f"|{word}", f"^{word}")})
+    for path in texts.holding((*spelled, *(f"{word}{end}" for word in words for end in ("|", ".*", ")", "\\w")))):
+        if is_part_of_megatron(path) or path.endswith(PAGES):
+            continue
+        for at, line in enumerate(texts.text(path).split("\n"), 1):
+            if not any(word in line for word in words):
+                continue
+            for pattern in {*_patterns_in(line)} if _IS_PATTERN.search(line) else ():
+                if any(word in pattern for word in words) and _distinguishes(pattern, names):
+                    yield path, at, pattern[:60]
+
+
+def _distinguishes(pattern: str, names: Collection[str]) -> bool:
+    """Return whether a regular expression, or a pattern of file names, matches some names and not others."""
+    compiled = _compiled(pattern)
+    results = {compiled is not None and compiled.search(name) is not None for name in names}
+    globs = {fnmatch(name, pattern) for name in names}
+    return len(results) > 1 or len(globs) > 1
+
+
 def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
     """Yield the places of code that distinguish names by how they begin or end, or look for them in a text."""
-    for path in texts.holding(("startswith(", "endswith(", "in repr(", "in str(")):
-        if not path.endswith(_CODE) or is_part_of_megatron(path):
+    for path in texts.holding(("startswith(", "endswith(")):
+        if not path.endswith(CODE) or is_part_of_megatron(path):
             continue
         text = texts.text(path)
         for match in _NAME_TEST.finditer(text):
             results = [getattr(name, match[1])(match[2]) for name in names]
             if any(results) and not all(results):
                 yield path, text.count("\n", 0, match.start()) + 1, match.group()
-        for match in _IN_TEXT_OF_OBJECT.finditer(text):
-            if any(match[2] in name for name in names):
-                yield path, text.count("\n", 0, match.start()) + 1, match.group()
 
 
-def readers_of_exports(path: str, old: str, texts: ProjectTexts) -> Iterator[TextPlace]:
-    """Yield the places, in other files, that look at a variable with the words that change."""
-    text = texts.text(path)
-    for name in sorted(set(re.findall(r"\b([A-Za-z_]\w*)\+?=", old))):
-        exported = re.search(rf"\bexport\b[^\n]*\b{name}\b", text) is not None
-        looked_at = re.compile(_LOOKS_AT_VARIABLE.format(name=name), re.MULTILINE)
-        for other in texts.holding((name,)):
-            if other == path or other.endswith(_PAGES) or not (exported or reaches(texts.text(other), path)):
-                continue
-            pattern = looked_at if other.endswith(_SHELL) else re.compile(rf"\b{name}\b")
-            if match := pattern.search(texts.text(other)):
-                yield other, texts.text(other).count("\n", 0, match.start()) + 1, match.group().strip()[:60]
+def searches_of_objects(texts: ProjectTexts, before: Settings, after: Settings) -> Iterator[TextPlace]:
+    """Yield the code that looks for something in the text of an object, and finds something else there than before."""
+    names = before.keys() | after.keys()
+    change = TextChange("", _text_of(before), _text_of(after), names)
+    for path in texts.holding(("repr(", "str(")):
+        if path.endswith(CODE) and not is_part_of_megatron(path):
+            for line, value in _searched_in_objects(texts.text(path)):
+                # The text of an object has a name before each value.
+                if change.is_seen_by(value) or ("=" in value and change.is_cut_by(value)):
+                    yield path, line, value[:60]
+
+
+def _text_of(settings: Settings) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+
+
+@lru_cache(maxsize=4096)
+def _searched_in_objects(text: str) -> list[tuple[int, str]]:
+    """Return what code looks for in the texts of objects, with its lines."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.Compare, ast.Call)) and _has_text_of(node))
+    return [(one.lineno, str(one.value)) for node in nodes for one in searches_in(node)]
+
+
+def _has_text_of(node: ast.Compare | ast.Call) -> bool:
+    """Return whether a search is in the text of something: ``"x" in str(a)``, ``repr(a).count("x")``."""
+    parts: list[ast.expr] = [*node.comparators] if isinstance(node, ast.Compare) else [*node.args]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        parts.append(node.func.value)
+    return any(isinstance(one, ast.Call) and dotted(one.func) in ("repr", "str") for one in parts)

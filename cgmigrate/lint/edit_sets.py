@@ -15,13 +15,12 @@ from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.lint.leaf_proofs import would_be_rewritten
 from cgmigrate.lint.override_keys import refused_override
 from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
 from cgmigrate.lint.set_ids import set_id
-from cgmigrate.lint.soundness import keeps_its_meaning, order_dependence, proposed_rewrites, replaced_risk
+from cgmigrate.lint.soundness import order_dependence, proposed_rewrites, replaced_risk
 from cgmigrate.megatron.settings import Settings
 
 ABSENT = object()
@@ -231,27 +230,10 @@ def _rewrite(
 
 
 def _planned(group: FileGroup, sites: Sequence[int], cases: _Cases) -> tuple[dict[int, Settings], dict[int, SiteCase]]:
-    """Return the own settings that sites get, and their cases.
-
-    Of files that are merged, a site that cannot be rewritten keeps its settings, and the others are tried without it.
-    """
+    """Return the own settings that sites get, and their cases."""
     context = group.files[group.place(sites[0])[0]].context
-    while True:
-        rewrites, checked = proposed_rewrites(group.sites, cases, sites, context, group.stacks)
-        checked = {index: _with_overrides(group, index, case) for index, case in checked.items()}
-        if _are_merged(group, sites) and any(case.blocked for case in checked.values()):
-            checked = {index: _without_old_names(group, index, case, rewrites) for index, case in checked.items()}
-        blocked = {index: case for index, case in checked.items() if case.blocked and not cases[index].blocked}
-        if not blocked or not _are_merged(group, sites):
-            return rewrites, checked
-        cases = {**cases, **{index: replace(cases[index], blocked=case.blocked) for index, case in blocked.items()}}
-
-
-def _without_old_names(group: FileGroup, index: int, case: SiteCase, rewrites: Mapping[int, Settings]) -> SiteCase:
-    """Return a case, blocked if its rewrite writes a deprecated setting to override that of a site that has to stay."""
-    if case.blocked or not group.document(index).catalogue.deprecated & rewrites[index].keys():
-        return case
-    return case.block("it overrides a setting of another file, which cannot be rewritten")
+    rewrites, checked = proposed_rewrites(group.sites, cases, sites, context, group.stacks)
+    return rewrites, {index: _with_overrides(group, index, case) for index, case in checked.items()}
 
 
 def _are_merged(group: FileGroup, component: Iterable[int]) -> bool:
@@ -260,18 +242,12 @@ def _are_merged(group: FileGroup, component: Iterable[int]) -> bool:
 
 
 def _may_keep(group: FileGroup, cases: _Cases) -> bool:
-    """Return whether the sites that cannot be rewritten may keep their settings although the others change."""
-    kept = {index: case for index, case in cases.items() if case.blocked}
+    """Return whether the sites that cannot be rewritten have the same settings in effect although others change."""
+    kept = [case for case in cases.values() if case.blocked]
     if not kept:
         return True
-    if not _are_merged(group, cases) or not any(_changes(case) for case in cases.values() if not case.blocked):
-        return False
-    return all(
-        keeps_its_meaning(case, context := group.files[group.place(index)[0]].context)
-        and not would_be_rewritten(case, context)
-        and not _overridden(group, index, case)
-        for index, case in kept.items()
-    )
+    changes = any(_changes(case) for case in cases.values() if not case.blocked)
+    return _are_merged(group, cases) and changes and not any(differ(case.before, case.after or {}) for case in kept)
 
 
 def _written(group: FileGroup, rewrites: Mapping[int, Settings]) -> dict[Place, Settings]:
@@ -384,14 +360,10 @@ def _disagreement(group: FileGroup, cases: Mapping[int, SiteCase]) -> str:
 
 def _with_overrides(group: FileGroup, index: int, case: SiteCase) -> SiteCase:
     """Return a case, blocked if a command line overrides a setting so that the rewrite changes what it captures."""
-    reason = _overridden(group, index, case)
-    return case.block(reason) if reason else case
-
-
-def _overridden(group: FileGroup, index: int, case: SiteCase) -> str:
-    """Return why a site is wrong together with a command line, empty if it is not."""
     file = group.files[group.place(index)[0]]
-    return override_problem(case, file.relations.overrides, file.context) if file.relations.overrides else ""
+    overrides = file.relations.overrides
+    reason = override_problem(case, overrides, file.context) if overrides else ""
+    return case.block(reason) if reason else case
 
 
 def _restored(group: FileGroup, rewrites: Mapping[int, Settings]) -> str:

@@ -10,7 +10,6 @@ from cgmigrate.linking.inheritance import effective
 from cgmigrate.linking.inherited_keys import InheritedKeys, with_inherited
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
-from cgmigrate.lint.copies import copy_diagnostics
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.problem_diagnostics import problems_of
 from cgmigrate.lint.relations import Relations
@@ -78,7 +77,7 @@ def examine(path: str, document: Document, context: Context, inherited: Inherite
 def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int, Settings]) -> ExaminedFile:
     """Return a file with the cases of its sites; ``merged`` are the settings in effect at each, by index."""
     cases: dict[int, SiteCase] = {}
-    diagnostics = copy_diagnostics(file.document, file.context)
+    diagnostics: list[LintDiagnostic] = []
     skipped = list(file.document.skipped)
     classes = set[object]()
     for site, owner in zip(file.sites, owners, strict=True):

@@ -54,21 +54,6 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownDetails:
-    """Explanations that were computed already, in another process."""
-
-    explanations: Mapping[LintDiagnostic, Explanation]
-
-    def of(self, diagnostics: Sequence[LintDiagnostic]) -> list[Explanation]:
-        """Return the explanation of each diagnostic."""
-        return [self.explanations[diagnostic] for diagnostic in diagnostics]
-
-    def known(self, _diagnostics: Sequence[LintDiagnostic]) -> KnownDetails:
-        """Return itself."""
-        return self
-
-
-@dataclass(frozen=True, slots=True)
 class Details:
     """Explains the diagnostics of a file as it was planned."""
 
@@ -89,10 +74,6 @@ class Details:
     def of(self, diagnostics: Sequence[LintDiagnostic]) -> list[Explanation]:
         """Return an explanation for each diagnostic."""
         return [self._explanation(diagnostic) for diagnostic in diagnostics]
-
-    def known(self, diagnostics: Sequence[LintDiagnostic]) -> KnownDetails:
-        """Return the explanations of some diagnostics without the document, which no other process can get."""
-        return KnownDetails(dict(zip(diagnostics, self.of(diagnostics), strict=True)))
 
     def _explanation(self, diagnostic: LintDiagnostic) -> Explanation:
         case = self.file.cases.get(diagnostic.site)

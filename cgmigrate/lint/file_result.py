@@ -10,7 +10,7 @@ from cgmigrate.megatron.releases import Release
 
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Fix, LintDiagnostic
-    from cgmigrate.lint.explanations import Details, KnownDetails
+    from cgmigrate.lint.explanations import Details
     from cgmigrate.text.edits import Edit
 
 
@@ -49,7 +49,7 @@ class FileResult:
     """The other files that are written together with this one, or not at all."""
     declined: tuple[LintDiagnostic, ...] = ()
     """Diagnostics whose fix the user declined."""
-    details: Details | KnownDetails | None = None
+    details: Details | None = None
     """What explains the diagnostics to a person, where the report shows it."""
     unread: str = ""
     """Why the file could not be read, whether a diagnostic says so or not; empty if it was read."""

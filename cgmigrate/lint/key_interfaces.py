@@ -20,7 +20,6 @@ from cgmigrate.linking.key_interfaces import KeyInterface, fills
 from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.lint.edit_sets import FileGroup, Place, Proposal
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.lint.key_defaults import Defaults
 from cgmigrate.lint.kinds import rule_for
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import FIELDS
@@ -53,13 +52,9 @@ def with_copiers(
     if not joined:
         return proposed
     try:
-        changed = _Changes(proposed, interface, fillers, joined).made()
+        return _Changes(proposed, interface, fillers, joined).made()
     except (NotCopiedError, CannotEditError) as error:
         return _with_risk(proposed, joined, str(error))
-    if not interface.set_by:
-        return changed
-    risk = f"code sets such a setting by itself ({interface.set_by}), and which one counts may change"
-    return _with_risk(changed, changed.proposals[:1], risk)
 
 
 def _with_risk(proposed: Proposed, proposals: Iterable[Proposal], risk: str) -> Proposed:
@@ -178,10 +173,7 @@ class _Changes:
             if filled := [place for place in sorted(self.fillers) if fills(self._site(place), copier)]:
                 line = document.text.count("\n", 0, document.spans_of(copier)[0].start) + 1
                 names[at] = self._names(copier, filled, f"{file.path}:{line}")
-        required = {
-            at for at, one in enumerate(document.key_copiers) if one.required & file.document.catalogue.deprecated
-        }
-        return {at: of_copier for at, of_copier in names.items() if of_copier or at in required}
+        return {at: of_copier for at, of_copier in names.items() if of_copier}
 
     def _with_copies(
         self, file: ExaminedFile, names: Mapping[int, Sequence[str]], every: Sequence[str]
@@ -214,8 +206,6 @@ class _Changes:
                 continue
             if missing := sorted((case.before.keys() & captured) - copier.names):
                 raise NotCopiedError(f"code copies its keys by name, but not `{missing[0]}` ({place})")
-            if lost := sorted(name for name in copier.required - catalogue.deprecated if name not in case.after):
-                raise NotCopiedError(f"code needs the key `{lost[0]}`, which the fix would delete ({place})")
             needed |= dict.fromkeys(name for name in case.after if name in captured and name not in copier.names)
         unread = dict(self.interface.others)
         for filler in filled:
@@ -229,20 +219,7 @@ class _Changes:
                 name for old in sorted(copier.names & catalogue.deprecated) for name in newer_names(old, catalogue)
             )
             needed |= dict.fromkeys(name for name in newer if name not in copier.names and name not in unread)
-        if copier.defaults:
-            filling = [cases[filler] for filler in filled if filler in joined and filler in cases]
-            self._check_defaults(copier, filling, place, is_changed=bool(needed))
         return sorted(needed, key=FIELDS.index)
-
-    def _check_defaults(self, copier: KeyCopier, filling: Sequence[SiteCase], place: str, *, is_changed: bool) -> None:
-        """Raise NotCopiedError if the defaults of code that copies keys change what is captured."""
-        context = self.proposed.group.files[0].context
-        defaults = Defaults(copier.defaults, context.catalogue, is_changed=is_changed)
-        for case in filling:
-            if not defaults.keep(case.before, case.after or {}, case.reader, (case.source, context.target)):
-                raise NotCopiedError(f"with the defaults of the code, something else would be captured ({place})")
-            if is_changed and not defaults.keep_old(copier.names, case.reader, context.target):
-                raise NotCopiedError(f"the defaults of the code have no counterpart in the new names ({place})")
 
     def _check_types(self) -> None:
         """Raise NotCopiedError if a TypedDict admits only some values of a setting that the mappings get."""

@@ -23,7 +23,6 @@ class CheckKind(str, Enum):
     UNKNOWN_VALUE = "unknown-value"
     UNKNOWN_OWNER = "unknown-owner"
     UNUSED_SUPPRESSION = "unused-suppression"
-    INVALID_COPY = "invalid-copy"
 
     def __str__(self) -> str:
         return self.value

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.sites import Document, Problem, Site, Use, site_ids
+from cgmigrate.documents.sites import Document, Problem, Site, Use, site_places
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.capture_advice import advice_on
 from cgmigrate.lint.captures import because, before_and_after, is_known, verb
@@ -216,7 +216,7 @@ class _Objects:
         number, index = place
         document = self.group.files[number].document
         if index < len(document.sites):
-            return site_ids(document)[index].place or TOP_LEVEL
+            return site_places(document)[index] or TOP_LEVEL
         return next(quoted(self._text(number, one.span)) for one in document.problems if one.index == index)
 
     # --- settings ---------------------------------------------------------------------------------

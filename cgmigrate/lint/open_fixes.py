@@ -15,7 +15,7 @@ from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.sites import CannotEditError, Document, Site
 from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings
 from cgmigrate.megatron.types import Reader
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span
@@ -59,6 +59,10 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
 
     final, document, relations = case.final or {}, examined.document, examined.relations
     names = {name for name in (*case.before, *final) if case.before.get(name) != final.get(name)}
+    is_mapping = case.site.origin is None and not case.site.flags
+    if is_mapping and IMPL in names:
+        # An implementation may be refused beside one that code turns on.
+        names |= {ENABLE, EXTERNAL}
     is_proved = case.site.index in relations.proved
     if is_proved:
         # What is done with the names that stay is part of the proof.
@@ -68,6 +72,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
     return FixOutline(
         examined.path,
         case.before,
+        final,
         frozenset(names) if case.final is not None else frozenset(),
         accounted.union(relations.accounted) if is_proved else accounted,
         old,
@@ -79,11 +84,12 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
 
 
 def _lines_of(examined: ExaminedFile) -> Iterator[_Line]:
-    """Yield the lines of a file of a group: those of its sites, and in code all that have a setting."""
+    """Yield the lines of a file of a group: those of its sites and of what a proof follows, or that copy keys."""
     document = examined.document
     spans = [site.span for site in document.sites]
     if isinstance(document, PythonDocument):
-        spans += [use.span for use in document.uses]
+        is_proved = bool(examined.relations.proved)
+        spans = [*spans, *(use.span for use in document.uses)] if is_proved else document.spans_of_copiers()
     return _lines_in(examined, spans)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable
 
 from cgmigrate.documents.sites import Document
 from cgmigrate.documents.syntax import is_documentation
-from cgmigrate.linking.name_spellings import spellings
 from cgmigrate.linking.overrides import Overrides
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.catalogue import Catalogue
@@ -40,7 +39,9 @@ _OF_OTHERS = frozenset(("enable_cuda_graph",))
 
 def data_words(catalogue: Catalogue) -> list[str]:
     """Return words of which each data file has one that names a deprecated setting, in any spelling."""
-    return sorted((*catalogue.deprecated, *spellings(catalogue)))
+    camel = {name.title().replace("_", "") for name in catalogue.deprecated}
+    words = {word for name in catalogue.deprecated for word in (name, name.replace("_", "-"), name.upper())}
+    return sorted(words | camel | {name[0].lower() + name[1:] for name in camel})
 
 
 def data_writer(

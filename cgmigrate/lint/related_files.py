@@ -49,6 +49,8 @@ class RelatedFiles:
     """Lists the files that the run searched."""
     catalogue_of: Callable[[str], Catalogue]
     """Returns the settings that a file may have."""
+    rule_folders_of: Callable[[str], Sequence[str]]
+    """Returns the folders of the rules for a file."""
     _codes: dict[tuple[str | None, Catalogue], ProjectCode] = field(default_factory=dict)
     _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
     _projects: dict[str, str] = field(default_factory=dict)
@@ -102,14 +104,9 @@ class RelatedFiles:
         code = self._code(self._project_of(path), catalogue)
         document = self.merged.files.known_document(os.path.realpath(path))
         own = interpolations_of(path, document.text, catalogue) if document is not None else {}
-        deprecated = catalogue.deprecated
-        has_deprecated = document is not None and any(deprecated & site.own.keys() for site in document.sites)
         return Relations(
             key_readers={**code.readers, **own},
             interpolations=own,
-            new_readers=code.new_readers if has_deprecated else {},
-            new_setters=code.new_setters if has_deprecated else {},
-            turned_on=code.turned_on if has_deprecated else {},
             overrides=tuple(self._overrides_of(path, catalogue)),
         )
 
@@ -252,7 +249,7 @@ class RelatedFiles:
 
         catalogue, top = self.catalogue_of(path), project_of(os.path.realpath(os.path.dirname(path)))
         if (top, catalogue) not in self._open_places:
-            self._open_places[top, catalogue] = OpenPlaces(top, catalogue)
+            self._open_places[top, catalogue] = OpenPlaces(top, catalogue, self.rule_folders_of(path))
         return self._open_places[top, catalogue]
 
     def command_files(self, path: str) -> CommandFiles:

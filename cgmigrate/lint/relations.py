@@ -11,7 +11,7 @@ from cgmigrate.lint.fix_reasons import OR_UNSAFE
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.rules import Rule
-from cgmigrate.megatron.settings import IMPL, Settings
+from cgmigrate.megatron.settings import Settings
 
 if TYPE_CHECKING:
     from cgmigrate.linking.key_code import KeyReader
@@ -32,14 +32,8 @@ class Relations:
     """Why it is not known how these files have to change together."""
     key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → code that reads it by name from a mapping."""
-    new_readers: Mapping[str, KeyReader] = field(default_factory=dict)
-    """New name → code that reads it by name from a mapping."""
-    new_setters: Mapping[str, KeyReader] = field(default_factory=dict)
-    """New name → code that gives it a value of its own."""
     interpolations: Mapping[str, KeyReader] = field(default_factory=dict)
     """Old name → an interpolation of the file that reads it."""
-    turned_on: Mapping[str, KeyReader] = field(default_factory=dict)
-    """Old name → code that sets it to True in an object or mapping that it makes."""
     followed: frozenset[int] = frozenset()
     """The sites whose readers change together with them, by index."""
     proved: Mapping[int, int] = field(default_factory=dict)
@@ -121,51 +115,7 @@ def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
         reader = readers.get(written.setting)
         if reader is not None and written.key.rpartition(".")[2] == written.setting:
             case = case.risk(_reader_risk(reader, written.setting))
-        place = relations.turned_on.get(written.setting)
-        if place is not None and case.before.get(written.setting) is False:
-            text = f"code sets `{written.setting}` to True ({place.place}), and the false may turn it off"
-            case = case.risk(text)
-    case = _beside_values(_beside_flags(case, relations), relations)
-    return case.risk(reason) if (reason := _ignored(case, relations)) else case
-
-
-def _beside_flags(case: SiteCase, relations: Relations) -> SiteCase:
-    """Add a risk if code turns on a flag that megatron-core may refuse beside the new implementation."""
-    implementation = (case.final or {}).get(IMPL)
-    if implementation is None or implementation == case.before.get(IMPL):
-        return case
-    for name, place in relations.turned_on.items():
-        if name not in case.before:
-            text = f"code sets `{name}` to True ({place.place}), which may be refused beside another implementation"
-            case = case.risk(text)
     return case
-
-
-def _beside_values(case: SiteCase, relations: Relations) -> SiteCase:
-    """Add a risk if code gives a value of its own to a name that the fix writes: either may replace the other."""
-    for name, value in (case.final or {}).items():
-        place = relations.new_setters.get(name)
-        if place is not None and case.before.get(name) != value:
-            text = f"code sets `{name}` ({place.place}), which may replace what the file has, or be replaced by it"
-            case = case.risk(text)
-    return case
-
-
-def _ignored(case: SiteCase, relations: Relations) -> str:
-    """Return why what a site sets may be ignored so far: code reads its new settings only; empty if nothing shows it.
-
-    Where that is so, the fix turns on what was never captured.
-    """
-    if case.site.index in relations.followed:
-        return ""
-    deprecated = case.document.catalogue.deprecated
-    unread = [name for name in case.before if name in deprecated and name not in relations.key_readers]
-    for name, value in (case.final or {}).items():
-        reader = relations.new_readers.get(name)
-        if unread and reader is not None and case.before.get(name) != value:
-            other = f"none reads `{unread[0]}`, which may be ignored"
-            return f"code reads `{name}` by its name ({reader.place}) and {other}"
-    return ""
 
 
 def _reader_risk(reader: KeyReader, name: str) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -33,10 +32,6 @@ class Run:
     configurations: Configurations | None = None
     baseline: Baseline | None = None
     chooser: FixChooser | None = None
-    processes: int = 1
-    """How many processes may check files. More than one only where nothing is written before the end of the run."""
-    without_locks: Callable[[], AbstractContextManager[None]] = nullcontext
-    """Returns a context in which the thread of a progress bar has no lock."""
     discovery: Discovery | Buffer = field(init=False)
     contexts: FileContexts = field(init=False)
     notes: list[str] = field(default_factory=list)
@@ -69,24 +64,10 @@ class Run:
         if not inputs:
             # A clean tree needs no checker, whose modules take time to import.
             return
-        yield from self._results(self.checker(sources), inputs)
-
-    def _results(self, checker: FileChecker, inputs: Sequence[Input]) -> Iterator[FileResult | InputError]:
-        from cgmigrate.lint.processes import Processes
-
-        # The first file is checked before the run is copied, so that no copy loads the same modules again.
-        first = _checked(checker, inputs[0])
-        with self.without_locks():
-            processes = Processes.start(checker, inputs[1:], self.processes)
-        try:
-            yield first
+        checker = self.checker(sources)
+        for item in inputs:
+            yield _checked(checker, item)
             self.examined += 1
-            for item in inputs[1:]:
-                checked = processes.result(item) if isinstance(item, InputFile) else None
-                yield _checked(checker, item) if checked is None else checked
-                self.examined += 1
-        finally:
-            processes.stop()
 
     def checker(self, sources: Sequence[InputFile]) -> FileChecker:
         """Return the checker of single files; ``sources`` are all files of the run."""
@@ -94,8 +75,13 @@ class Run:
         from cgmigrate.lint.planning import Planner
         from cgmigrate.lint.related_files import RelatedFiles
 
+        contexts = self.contexts
         related = RelatedFiles(
-            sources, self.contexts.seeds_of, lambda: self.discovery.names_listed, self.contexts.catalogue_of
+            sources,
+            contexts.seeds_of,
+            lambda: self.discovery.names_listed,
+            contexts.catalogue_of,
+            lambda path: contexts.options_of(path).options.rule_folders,
         )
         one_by_one = self.options.edits or self.options.details or self.chooser is not None
         planner = Planner(self.paths, self.options, self.contexts, related, one_by_one)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from cgmigrate.documents.changes import changed_names, differ
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.inheritance import NO_STACKS, Stacks, effective_in, own_after
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
@@ -20,7 +19,6 @@ from cgmigrate.megatron.settings import (
     IMPL,
     INFERENCE,
     SCOPE,
-    Choice,
     MergedValue,
     Settings,
     Undecided,
@@ -51,26 +49,6 @@ def proposed_rewrites(
         index: case if case.blocked else _checked(case, after[index], context) for index, case in planned.items()
     }
     return rewrites, checked
-
-
-def keeps_its_meaning(case: SiteCase, context: Context) -> bool:
-    """Return whether a site that keeps its own settings captures the same once those that it merges are rewritten.
-
-    One that its release refuses has to be refused afterwards, too.
-    """
-    after = case.after or {}
-    if not differ(case.before, after):
-        return True
-    if not changed_names(case.before, after) <= {*FIELDS}:
-        # Captures say nothing about other settings.
-        return False
-    if any(isinstance(value, (Undecided, Choice)) for value in (*case.before.values(), *after.values())):
-        return False
-    was, will = capture_of(case.before, case.source, case.reader), capture_of(after, context.target, case.reader)
-    if isinstance(was, Rejected):
-        again = capture_of(after, context.source, case.reader)
-        return isinstance(will, Rejected) and isinstance(again, Rejected)
-    return was == will
 
 
 def replaced_risk(case: SiteCase, before: Settings, after: Settings, context: Context) -> str:

@@ -13,7 +13,7 @@ from cgmigrate.megatron.catalogue import Catalogue
 if TYPE_CHECKING:
     from cgmigrate.documents.python.definitions import OwnClass
 
-_DICT = "dict "
+DICT = "dict "
 """Begins the name of a dictionary in code, before that of its variable, or ``?``."""
 
 
@@ -68,9 +68,9 @@ def _message(site: Site, key: str, *, is_common: bool) -> str:
     if site.origin is None:
         return f"the owner of `{key}` is ambiguous: `{'.'.join(site.path)}` has settings of another class"
     name = site.origin.callee or site.origin.object
-    if name and not name.startswith(_DICT):
+    if name and not name.startswith(DICT):
         return f"the owner of `{key}` is ambiguous: `{name}` is not known as Megatron's"
-    named = name.removeprefix(_DICT)
+    named = name.removeprefix(DICT)
     which = f"the dictionary `{named}`" if named not in ("", "?") else "this place"
     return f"the owner of `{key}` is ambiguous: nothing shows that {which} configures megatron-core"
 

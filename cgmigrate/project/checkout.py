@@ -84,8 +84,7 @@ def tracked_files(top: str, words: Iterable[str], *paths: str) -> list[str]:
     """Return the files of a project that contain one of the words, with paths as those of `Discovery`.
 
     ``paths`` are patterns of the files to search; with them, those that git does not track, or ignores, are searched
-    as well: a program that is not committed can read a file that is. If git fails, the list is empty. Words, not
-    regular expressions: git takes ten times as long for those.
+    as well: a program that is not committed can read a file that is. Words, not patterns: git takes ten times as long.
     """
     words = list(words)
     if checkout_of(top) is None:
@@ -142,7 +141,7 @@ def _files_below(top: str, names: Sequence[str], patterns: Sequence[str]) -> Ite
             yield from [name] if _matches(name, patterns) else []
             continue
         for folder, folders, files in os.walk(os.path.join(top, name)):
-            is_other = folder != top and not _OTHERS.isdisjoint((*folders, *files))
+            is_other = folder.rstrip(os.sep) != top and not _OTHERS.isdisjoint((*folders, *files))
             folders[:] = [] if is_other else [one for one in folders if one not in _NOT_SEARCHED]
             below = (os.path.relpath(os.path.join(folder, one), top) for one in files if not is_other)
             yield from (one for one in below if _matches(one, patterns))
@@ -155,12 +154,13 @@ def _matches(name: str, patterns: Sequence[str]) -> bool:
 def _ignored(top: str) -> list[str]:
     """Return the files and folders that git ignores, but those of tools, builds and results.
 
-    A hidden folder that git ignores is one of a tool.
+    A hidden folder that git ignores is one of a tool. If git fails, all files may be such.
     """
     listed = run_git(top, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    names = [os.fsdecode(one) for one in listed[0].split(b"\0") if one] if listed else []
+    if listed is None:
+        return [""]
     result: list[str] = []
-    for name in sorted(names):
+    for name in sorted(os.fsdecode(one) for one in listed[0].split(b"\0") if one):
         # Git lists a folder that ignores itself, and what is in it as well.
         is_below_last = bool(result) and result[-1].endswith("/") and name.startswith(result[-1])
         folders = name.split("/")[:-1]

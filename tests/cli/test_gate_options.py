@@ -625,7 +625,7 @@ def test_notes_fail_a_check_only_on_request(advised, cgmigrate: Run, least: str,
 
 def test_a_fix_passes_where_only_notes_are_left(advised, cgmigrate: Run) -> None:
     write("a.yaml", LOCAL.replace("cuda_graph_impl: local", "enable_cuda_graph: true"))
-    assert cgmigrate("fix", *advised).exit_code == 0
+    assert cgmigrate("fix", "--unsafe-fixes", *advised).exit_code == 0
     assert Path("a.yaml").read_text() == LOCAL
 
 

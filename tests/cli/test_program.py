@@ -88,7 +88,7 @@ def kill_while_writing(project: Path, *words: str) -> None:
     subprocess.run([sys.executable, "-c", KILLED, *words], cwd=project, capture_output=True, check=False)
 
 
-@pytest.mark.parametrize("words", [["fix"], ["check", "--add-ignore"]])
+@pytest.mark.parametrize("words", [["fix", "--unsafe-fixes"], ["check", "--add-ignore"]])
 def test_the_next_run_removes_what_a_killed_one_left(project: Path, cgmigrate, words: list[str]) -> None:
     for name in ("a.yaml", "sub/b.yaml"):
         (project / name).parent.mkdir(exist_ok=True)

@@ -66,32 +66,6 @@ YAML = [
     ("defaults: base.yaml\npolicy: {megatron_cfg: {cuda_graph_impl: local}}", Missing.UNKNOWN),
 ]
 
-FLAGS = "'pretrain_gpt.py', '--cuda-graph-impl', 'local'"
-PYTHON = [
-    (f"os.environ['NAME'] = 'a'\nsubprocess.run([{FLAGS}])", "a"),
-    (f"os.environ.setdefault('NAME', 'a')\nsubprocess.run([{FLAGS}])", "a"),
-    (f"os.environ.update({{'NAME': 'a'}})\nsubprocess.run([{FLAGS}])", "a"),
-    (f"os.environ.update(NAME='a')\nsubprocess.run([{FLAGS}])", "a"),
-    (f"os.putenv('NAME', 'a')\nsubprocess.run([{FLAGS}])", "a"),
-    (f"os.environ['NAME'] = value\nsubprocess.run([{FLAGS}])", Undecided),
-    (f"subprocess.run([{FLAGS}], env={{**os.environ, 'NAME': 'a'}})", "a"),
-    (f"subprocess.run([{FLAGS}], env=dict(os.environ, NAME='a'))", "a"),
-    (f"subprocess.run([{FLAGS}], env=variables)\nvariables = {{'NAME': 'a'}}", Missing.UNKNOWN),
-    (f"job = {{'env_vars': {{'NAME': 'a'}}, 'command': [{FLAGS}]}}", "a"),
-    (f"subprocess.run([{FLAGS}])\nos.environ['NAME'] = 'a'", Missing.UNKNOWN),
-    (f"if flag:\n    os.environ['NAME'] = 'a'\nsubprocess.run([{FLAGS}])", Missing.UNKNOWN),
-    (f"def set_up():\n    os.environ['NAME'] = 'a'\nsubprocess.run([{FLAGS}])", Missing.UNKNOWN),
-    (f"def run():\n    os.environ['NAME'] = 'a'\n    subprocess.run([{FLAGS}])", "a"),
-    (f"def run():\n    subprocess.run([{FLAGS}])\n    os.environ['NAME'] = 'a'", Missing.UNKNOWN),
-    (f"os.environ['NAME'] = 'a'\ndel os.environ['NAME']\nsubprocess.run([{FLAGS}])", Missing.UNKNOWN),
-    (f"print(os.environ.get('NAME'))\nsubprocess.run([{FLAGS}])", Missing.ABSENT),
-    ("os.environ['NAME'] = 'a'\nTransformerConfig(cuda_graph_impl='local')", "a"),
-    (
-        "class Recipe:\n    def run(self):\n        os.environ['NAME'] = 'a'\n        Config(cuda_graph_impl='local')",
-        "a",
-    ),
-]
-
 
 def value(text: str, path: str) -> object:
     syntax = syntax_of(path)
@@ -105,10 +79,6 @@ def value(text: str, path: str) -> object:
     [
         *(("run.sh", *case) for case in SCRIPTS),
         *(("job.yaml", text % f"'{RUN}'" if "%s" in text else text, expected) for text, expected in YAML),
-        *(
-            ("run.py", "import os\nfrom megatron.core.transformer import TransformerConfig\n" + text, one)
-            for text, one in PYTHON
-        ),
     ],
 )
 def test_the_value_of_a_variable(path: str, text: str, expected: object) -> None:

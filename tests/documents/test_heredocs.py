@@ -13,7 +13,7 @@ from cgmigrate.documents.shell import ShellDocument, parts_of
 from cgmigrate.documents.syntax import Syntax, document_of
 from cgmigrate.documents.uses import appearances_in
 from cgmigrate.megatron.catalogue import load
-from tests.support.fixed_files import Run, check_passes, check_rewritten, with_safe_fixes
+from tests.support.fixed_files import Run, check_passes, check_rewritten, known_spans, with_safe_fixes
 from tests.support.nightly import examples
 from tests.support.shell_judges import is_valid, recorded, without_settings
 
@@ -379,7 +379,7 @@ PIECES = st.sampled_from([*WORDS.split(), " ", " ", "\n", "\n", "\nEOF\n", "\r\n
 @given(text=st.lists(PIECES, max_size=40).map("".join))
 def test_no_text_raises(text: str) -> None:
     document = document_of("/p/a.sh", text, Syntax.SHELL, load())
-    spans = [use.span for use in document.uses]
+    spans = known_spans(document)
     assert all(any(span.start <= one.span.start < span.end for span in spans) for one in appearances_in(text, load()))
     after = fixed(text)
     assert fixed(after) == after

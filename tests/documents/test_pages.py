@@ -268,7 +268,7 @@ def test_no_text_is_too_strange(text: str) -> None:
         except CannotEditError:
             continue
         assert document.check(after, rewrites) == "" or after != page
-        assert document.uses is not None and document.comments() is not None
+        assert document.comments() is not None
 
 
 # --- time -----------------------------------------------------------------------------------------

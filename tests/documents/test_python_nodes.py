@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.documents.python.nodes import walk
-
-ROOT = Path(__file__).parents[2]
+from tests.support.paths import ROOT
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "cgmigrate/documents/python").glob("*.py")), ids=lambda path: path.stem)

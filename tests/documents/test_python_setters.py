@@ -72,15 +72,6 @@ clear_cuda_graph_modules(cfg.model)
     )
 
 
-def test_a_call_is_added_where_no_scope_was_set() -> None:
-    text = "import torch\n\nmodel.external_cuda_graph = True\nmodel.cuda_graph_impl = 'none'\n"
-    edited = rewritten(text, {"cuda_graph_impl": "none", "cuda_graph_modules": []})
-    assert edited == (
-        "import torch\nfrom megatron.bridge.utils.cuda_graph import clear_cuda_graph_modules\n\n"
-        "model.cuda_graph_impl = 'none'\nclear_cuda_graph_modules(model)\n"
-    )
-
-
 def test_members_of_the_old_class_become_those_of_the_new_one() -> None:
     text = (
         "from megatron.core.transformer.enums import CudaGraphScope\nmodel.cuda_graph_scope = [CudaGraphScope.attn]\n"

@@ -13,17 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.shell import ShellDocument
-from cgmigrate.lint.diagnostics import Applicability
-from cgmigrate.lint.plan import plan_alone
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.types import Capture, Reader, Rejected
+from tests.support.fixed_files import with_safe_fixes
 from tests.support.nightly import examples
 from tests.support.paths import FETCHED
 from tests.support.shell_judges import RealParser, is_valid, recorded, without_settings
-from tests.support.yaml_judges import context
 
-CONTEXT = context()
 OLD = FETCHED / "megatron-core-0.17.1"
 NAMES = ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl", "cuda_graph_scope")
 NEW_NAMES = ("cuda_graph_impl", "cuda_graph_modules", "inference_cuda_graph_scope")
@@ -103,10 +100,7 @@ def parsers() -> Iterator[tuple[RealParser, RealParser]]:
 
 def fixed(text: str) -> str:
     """Return the script with all safe fixes."""
-    plan = plan_alone("a.sh", ShellDocument(text, "/p/a.sh"), CONTEXT)
-    ids = [fix.id for fix in plan.fixes if fix.applicability is Applicability.SAFE]
-    edited = plan.edited(ids)
-    return edited[0].text if edited else text
+    return with_safe_fixes(ShellDocument(text, "/p/a.sh"))
 
 
 def captured(arguments: Mapping[str, Any], release: Release) -> Capture | Rejected:

@@ -11,19 +11,15 @@ from click.testing import Result
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cgmigrate.documents.shell import ShellDocument
-from cgmigrate.lint.diagnostics import Applicability
-from cgmigrate.lint.plan import plan_alone
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.types import Capture, Reader, Rejected
+from tests.documents.test_shell_by_running import fixed
 from tests.support.nightly import examples
 from tests.support.shell_judges import is_valid, recorded, without_settings
-from tests.support.yaml_judges import context
 
 Run = Callable[..., Result]
 
-CONTEXT = context()
 RUN = "torchrun pretrain_gpt.py --bf16"
 BOTH = "--enable-cuda-graph --cuda-graph-scope attn full_iteration"
 STARTERS = (
@@ -35,13 +31,6 @@ RUNNERS = (
     "bash -c {}", "bash -ec {}", "env X=1 bash -c {}", "eval {}", "srun bash -c {}", "docker exec c bash -c {}",
     "ssh host {}", "sbatch --wrap={}", "su -c {}", "S={}\neval \"$S\"", "S={}\nbash -c \"$S\"",
 )  # fmt: skip
-
-
-def fixed(text: str) -> str:
-    """Return a script with all safe fixes."""
-    plan = plan_alone("a.sh", ShellDocument(text, "/p/a.sh"), CONTEXT)
-    edited = plan.edited([fix.id for fix in plan.fixes if fix.applicability is Applicability.SAFE])
-    return edited[0].text if edited else text
 
 
 def captured(words: Sequence[str], release: Release) -> Capture | Rejected | str:

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.syntax import Syntax, document_of
-from cgmigrate.documents.uses import appearances_in
 from cgmigrate.megatron.catalogue import load
 from tests.support.fixed_files import Run, check_passes, check_rewritten, with_safe_fixes
 from tests.support.nightly import examples
@@ -412,8 +411,3 @@ def test_no_text_raises(text: str) -> None:
     assert fixed(after) == after
     document.comments()
     document.joined_lines()
-    if loaded(text) is not None:
-        spans = [use.span for use in document.uses]
-        names = [one for one in appearances_in(text, load()) if one.key.startswith("--")]
-        known = [one for one in names if any(span.start <= one.span.start < span.end for span in spans)]
-        assert len(known) == len(names) or "&" in text

@@ -63,8 +63,8 @@ def test_a_text_is_checked_and_migrated_as_by_the_commands(path: Path, project: 
     assert api.migrate_text(result.text, path.name).text == result.text
 
 
-def test_paths_are_checked_as_by_the_command(cgmigrate: Callable[..., Result], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT / "examples")
+def test_paths_are_checked_as_by_the_command(cgmigrate: Callable[..., Result], project: Path) -> None:
+    shutil.copytree(ROOT / "examples/configs", "configs")
     report = api.check_paths(["configs"])
     shown = json.loads(cgmigrate("check", "--output-format", "json", "configs").stdout)
     assert [of_api(one) for one in report.diagnostics] == [of_json(one) for one in shown["findings"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -37,10 +38,17 @@ def test_libcst_writes_what_fix_writes(project: Path, cgmigrate) -> None:
     done = run(copy)
     assert "Failed to codemod 0 files" in done.stdout + done.stderr
     by_libcst = {name: (copy / name).read_bytes() for name in texts}
+    by_fix = {}
     for name, text in texts.items():
-        (copy / name).write_bytes(text.encode())
-    cgmigrate("fix", "copy")
-    assert by_libcst == {name: (copy / name).read_bytes() for name in texts}
+        # libcst gets one file and sees no other: each is a project of its own.
+        path = project / "alone" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text.encode())
+        shutil.rmtree(copy, ignore_errors=True)
+        cgmigrate("fix", "alone")
+        by_fix[name] = path.read_bytes()
+        path.unlink()
+    assert by_libcst == by_fix
     assert b'cuda_graph_impl="local")  # on\r\n' in by_libcst["crlf.py"]
     assert by_libcst["unsafe.py"] == UNSAFE.encode()
 

@@ -475,6 +475,6 @@ def test_a_fifo_as_ignore_file_keeps_nobody_waiting_in_a_checkout(project: Path,
     subprocess.run(["git", "init", "-q"], check=True, cwd=project)
     os.mkfifo(project / ".gitignore")
     (project / "a.yaml").write_text("m:\n  external_cuda_graph: true\n")
-    monkeypatch.setattr("cgmigrate.project.git.PATIENCE", 1)
+    monkeypatch.setattr("cgmigrate.project.git.PATIENCE", 0.2)
     result = cgmigrate("check", "--format", "concise", ".")
     assert (result.exit_code, result.stdout.split()[1]) == (1, "CG102")

@@ -27,10 +27,12 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_with_next_release(tmp_path_factory.mktemp("next"))
 
 
-def run(checkout: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def run(checkout: Path, *words: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     env = os.environ | {"PYTHONPATH": str(checkout)}
     command = [sys.executable, *words]
-    return subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True, check=False, timeout=500)
+    return subprocess.run(
+        command, cwd=folder or checkout, env=env, capture_output=True, text=True, check=False, timeout=500
+    )
 
 
 def test_the_generator_prints_what_changed(checkout: Path) -> None:
@@ -45,10 +47,11 @@ def test_a_generated_table_is_as_small_as_the_others(checkout: Path) -> None:
     assert sizes[1] - sizes[0] < 1000
 
 
-def test_the_program_knows_the_release(checkout: Path) -> None:
-    assert run(checkout, "-m", "cgmigrate", "check", "--to", str(UPSTREAM), "examples").returncode == 1
-    (checkout / "a.yaml").write_text("model:\n  cuda_graph_scope: full\n")
-    assert re.search(rf" to {UPSTREAM} \(", run(checkout, "-m", "cgmigrate", "check", "a.yaml").stderr)
+def test_the_program_knows_the_release(checkout: Path, project: Path) -> None:
+    (project / "a.yaml").write_text("model:\n  cuda_graph_scope: full\n")
+    check = ("-m", "cgmigrate", "check", "a.yaml")
+    assert run(checkout, *check, "--to", str(UPSTREAM), folder=project).returncode == 1
+    assert re.search(rf" to {UPSTREAM} \(", run(checkout, *check, folder=project).stderr)
 
 
 @nightly_only

@@ -20,7 +20,9 @@ BRIDGE = FETCHED / "megatron-bridge-0.6.2"
 
 
 @pytest.mark.parametrize(
-    "reader", [reader for reader in READERS if reader.judge != "nemo-rl"], ids=lambda one: one.name
+    "reader",
+    sorted((one for one in READERS if one.judge != "nemo-rl"), key=lambda one: one.judge),
+    ids=lambda one: one.name,
 )
 def test_what_the_release_refuses_is_reported_and_nothing_else(reader: Reader) -> None:
     if find_spec("torch") is None or find_spec("megatron") is None:

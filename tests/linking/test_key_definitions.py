@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.linking.test_key_interfaces import checkout
+from tests.support.checkouts import staged
 from tests.support.files import write
 
 RECIPE = "policy:\n  megatron_cfg:\n    num_layers: 2\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
@@ -108,7 +108,7 @@ def package(project: Path, files: dict[str, str], recipe: str = RECIPE) -> Path:
     for name, code in files.items():
         write(project / f"pkg/{name}.py", code)
     filled = write(project / "conf/recipe.yaml", recipe)
-    checkout(project)
+    staged(project)
     return filled
 
 

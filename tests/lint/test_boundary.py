@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from tests.support.checkouts import staged
 from tests.support.reports import places_in
 
 Command = Callable[..., Result]
@@ -35,13 +36,10 @@ def lead_to(victim: Path, project: Path, how: str) -> str:
         (project / "a.yaml").symlink_to("z")
         return "a.yaml"
     # Git lists a tracked file although its folder became a link.
-    import subprocess
-
     (project / "conf").mkdir()
     (project / "conf/victim.yaml").write_text(LEGACY)
     (project / ".git/HEAD").unlink()
-    subprocess.run(["git", "init", "-q", "."], check=True)
-    subprocess.run(["git", "add", "."], check=True)
+    staged(project)
     (project / "conf/victim.yaml").unlink()
     (project / "conf").rmdir()
     (project / "conf").symlink_to(victim.parent)

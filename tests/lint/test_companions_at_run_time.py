@@ -15,7 +15,7 @@ import pytest
 
 from cgmigrate.documents.shell.document import ShellDocument
 from cgmigrate.lint.diagnostics import Context
-from tests.lint.test_companions_of_ecosystems import OWNERS, RELEASE, RULES, core, reports
+from tests.lint.test_companions_of_ecosystems import OWNERS, RELEASE, RULES, core, function_of, reports
 from tests.support.bridge_assertions import refuses
 from tests.support.comparisons import assert_judged
 from tests.support.paths import NEMO_RL
@@ -118,17 +118,10 @@ def test_norms_that_are_not_recomputed(modules: list[str], impl: str, shared: bo
     model = graphs(impl, modules) | experts | {"moe_token_dispatcher_type": "alltoall"}
     layer = SimpleNamespace(config=SimpleNamespace(**model, moe_latent_size=None), is_moe_layer=True)
     names = {"self": layer, "CudaGraphModule": NAMES, "logger": None, "log_single_rank": lambda *_: None}
-    can_recompute = _function(LAYER, "can_recompute_pre_mlp_layernorm_for_cudagraph", names | {"logging": logging})
+    names["logging"] = logging
+    can_recompute = function_of(core(LAYER), "can_recompute_pre_mlp_layernorm_for_cudagraph", names)
     model |= {"num_moe_experts": 8, "recompute_granularity": "selective", "recompute_modules": ["layernorm"]}
     assert_judged("CG315", reports("CG315", {"model": model}), not can_recompute())
-
-
-def _function(path: str, name: str, names: dict[str, Any]) -> Any:
-    tree = ast.parse(core(path).read_text(encoding="utf-8"))
-    (node,) = (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and one.name == name)
-    values = dict(names)
-    exec(compile(ast.Module([node], []), path, "exec"), values)
-    return values[name]
 
 
 # --- the key that generation of NeMo-RL reads without a default: CG317 --------------------------------

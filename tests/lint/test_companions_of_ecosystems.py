@@ -131,7 +131,7 @@ def test_packed_experts_of_the_bridge(
     dataset = {"enable_offline_packing": packs, "pad_to_max_length": True}
     dataset |= {"offline_packing_specs": {"pad_cu_seqlens": True}}
     names = {"cuda_graph_module_names": lambda model: getattr(model, "cuda_graph_modules", [])}
-    validate = _function(newer_bridge / "training/gpt_step.py", "_validate_packed_moe_cuda_graph", names)
+    validate = function_of(newer_bridge / "training/gpt_step.py", "_validate_packed_moe_cuda_graph", names)
     # The step of training calls it if sequences are packed.
     refused = packs and _raises(validate, SimpleNamespace(**model))
     assert_judged("CG422", reports("CG422", {"model": model, "dataset": dataset} | RECIPE), refused)
@@ -150,7 +150,7 @@ def test_packing_of_energon(newer_bridge: Path, impl: str, vision: str | None, b
     assert_judged("CG427", reports("CG427", {"model": model} | dataset | RECIPE), refused)
 
 
-def _function(path: Path, name: str, names: dict[str, Any]) -> Any:
+def function_of(path: Path, name: str, names: dict[str, Any]) -> Any:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     (node,) = (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and one.name == name)
     values = dict(names)

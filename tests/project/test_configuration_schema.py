@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from cgmigrate.project.configuration import ConfigurationError
 from cgmigrate.project.configuration_file import KEYS, read
 from cgmigrate.project.options import FORMATS
+from cgmigrate.project.pins.toml_tables import load_toml
 from tests.support.paths import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/configuration.schema.json").read_text(encoding="utf-8"))
@@ -117,16 +118,19 @@ def test_an_editor_and_cgmigrate_refuse_the_same_files(
     (project / "rules/TEAM001-a-rule.yaml").write_text(RULE)
     (project / "a.yaml").write_text("clean: true\n")
     (project / "cgmigrate.toml").write_text(text)
+    shown = cgmigrate("check", "a.yaml")
+    assert (CHECKER.is_valid(load_toml(text)), shown.exit_code == 0) == (is_valid, is_valid), shown.stderr
+
+
+def test_a_program_reads_the_schema(tmp_path: Path) -> None:
     program = str(Path(sys.executable).with_name("check-jsonschema"))
     if subprocess.run([program, "--version"], capture_output=True).returncode:
         pytest.skip("check-jsonschema does not start with the lowest version of click that the core admits")
-    checker = [program, "--schemafile"]
-    done = subprocess.run(
-        [*checker, str(ROOT / "docs/configuration.schema.json"), "cgmigrate.toml"], capture_output=True, text=True
-    )
-    assert done.returncode in (0, 1), done.stderr
-    shown = cgmigrate("check", "a.yaml")
-    assert (done.returncode == 0, shown.exit_code == 0) == (is_valid, is_valid), done.stdout + shown.stderr
+    path = tmp_path / "cgmigrate.toml"
+    for text, status in (('from = "0.16"\n', 0), ('from = "banana"\n', 1)):
+        path.write_text(text)
+        words = [program, "--schemafile", str(ROOT / "docs/configuration.schema.json"), str(path)]
+        assert subprocess.run(words, capture_output=True).returncode == status
 
 
 def test_the_page_names_the_schema() -> None:

@@ -393,7 +393,7 @@ def test_without_locks_a_dead_or_old_writer_is_recognised(
     (ended,) = recover([str(project)])
     assert not ended.is_live
     monkeypatch.undo()
-    os.chdir(project)
+    monkeypatch.chdir(project)
     for path in project.rglob(".cgmigrate*"):
         path.unlink()
     assert contents(expected.changes) == expected.old

@@ -341,7 +341,7 @@ def test_a_file_that_was_written_in_place_in_part_is_recognised(before: bytes, a
     """Whatever part was written: the new bytes over the old ones, then the old length or the new one."""
     written = data.draw(st.integers(0, len(after)))
     now = after[:written] + before[written:]
-    path = Path(os.environ["CGMIGRATE_CACHE_DIR"]) / "file"
+    path = Path(os.environ["CGMIGRATE_CACHE_DIR"])
     path.write_bytes(now)
     file = RecordedFile(str(path), str(path), before, after, in_place=True)
     assert state_of(file)[0] is not FileState.CHANGED

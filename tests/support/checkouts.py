@@ -1,4 +1,4 @@
-"""Checkouts of Megatron-Bridge with the modules of a fixture as its recipes."""
+"""Checkouts: of any files, and of Megatron-Bridge with the modules of a fixture as its recipes."""
 
 import shutil
 import subprocess
@@ -9,6 +9,12 @@ import pytest
 from tests.support.paths import FETCHED
 
 RULES = FETCHED / "megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
+
+
+def staged(folder: Path) -> None:
+    """Make a folder a checkout with all its files in the index."""
+    for words in ("init -q", "add ."):
+        subprocess.run(["git", *words.split()], check=True, cwd=folder)
 
 
 def project_of(case: Path, folder: Path) -> Path:

@@ -10,6 +10,7 @@ from click.testing import Result
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.lint.plan import plan_alone
+from cgmigrate.text.spans import Span
 from tests.support.yaml_judges import context
 
 Run = Callable[..., Result]
@@ -20,6 +21,12 @@ def with_safe_fixes(document: Document) -> str:
     plan = plan_alone(Path(document.path).name, document, context())
     edited = plan.edited([fix.id for fix in plan.fixes if fix.applicability is Applicability.SAFE])
     return edited[0].text if edited else document.text
+
+
+def known_spans(document: Document) -> list[Span]:
+    """Return the parts of a text of which a document says something."""
+    written = [use.span for site in document.sites for use in site.written]
+    return [*written, *(one.span for one in document.problems), *(use.span for use, _ in document.skipped)]
 
 
 def check_passes(path: Path, text: str, cgmigrate: Run) -> None:

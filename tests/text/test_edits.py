@@ -377,7 +377,7 @@ def failing(real: Callable[..., object], error: BaseException, calls: int = 0) -
     """A system call that works for a number of calls and then fails; a write fails half done."""
     done = 0
 
-    def fail(*arguments: object) -> object:
+    def fail(*arguments: object, **_: object) -> object:
         nonlocal done
         done += 1
         if done <= calls:

@@ -117,11 +117,6 @@ class Prose(UnreadDocument):
     def _is_about_megatron(self) -> bool:
         return bool(_MEGATRON.search(self.text)) or any(name.setting != ENABLE for name in self._names)
 
-    @property
-    def uses(self) -> Sequence[Use]:
-        """Every appearance of a setting; see ``sites.Document``."""
-        return [one.use(Role.MENTION) for one in self._names]
-
     def _read_comments(self) -> tuple[list[Span], list[Span]]:
         spans = [Span(*match.span()) for match in _COMMENT.finditer(self.text)]
         return [span for span in spans if not self.blocks or self._block_at(span.start) < 0], []
@@ -130,8 +125,6 @@ class Prose(UnreadDocument):
 class PageDocument(NestingDocument):
     """A page of documentation; see ``sites.Document`` and ``Prose``."""
 
-    readable_parts: Sequence[ReadPart] = ()
-    """Nothing: the code of an example is no code of the project."""
     variable_at = TextDocument.variable_at
 
     def __init__(

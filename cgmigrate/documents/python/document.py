@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from cgmigrate.documents.python.key_copy_edits import KeyCopyText
     from cgmigrate.documents.python.key_types import KeyType
     from cgmigrate.documents.python.surroundings import PythonSurroundings
-    from cgmigrate.documents.uses import Appearances
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
 
@@ -269,22 +268,15 @@ class PythonDocument(TextDocument):
         """Return the class and function around an offset; see ``sites.Document``."""
         return self._qualified_names.at(offset)
 
-    @property
-    def uses(self) -> Sequence[Use]:
-        """Every appearance of a setting; see ``sites.Document``."""
-        return self.appearances.uses
-
     @cached_property
-    def appearances(self) -> Appearances:
-        """The appearances of settings, with the reasons of those that are no uses."""
+    def uses(self) -> Sequence[Use]:
+        """Every appearance of a setting that is no import and no variable; see ``sites.Document``."""
         from cgmigrate.documents.python.uses import PythonRoleReader
-        from cgmigrate.documents.uses import NoUse, appearances_in, classified
+        from cgmigrate.documents.uses import appearances_in
 
+        if is_part_of_megatron(self.path) or any(problem.kind in UNREADABLE for problem in self.problems):
+            return ()
         names = list(appearances_in(self.text, self.catalogue))
-        if is_part_of_megatron(self.path):
-            return classified(names, lambda _: NoUse.MEGATRON)
-        if any(problem.kind in UNREADABLE for problem in self.problems):
-            return classified(names, lambda _: NoUse.UNREAD)
         written: dict[int, Use] = {}
         for place, site in zip(self._places, self.sites, strict=True):
             keys = {use.setting: use for use in site.written}
@@ -292,7 +284,8 @@ class PythonDocument(TextDocument):
                 # Of two writes of one setting, the site has the last.
                 written[item.name.start] = replace(keys[item.field], value=item.value, span=item.span)
         lines = sorted({self._source.line_of(name.span.start) for name in names})
-        return classified(names, PythonRoleReader(self._source, lines, written, self._comments[0]))
+        use_of = PythonRoleReader(self._source, lines, written, self._comments[0])
+        return tuple(use for name in names if (use := use_of(name)) is not None)
 
     def own_class(self, index: int) -> OwnClass | None:
         """Return the class that gets the settings of a site and defines them as fields itself, None if none does."""
@@ -304,12 +297,6 @@ class PythonDocument(TextDocument):
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
         return self._surroundings.value(self._places[index], section, keys)
-
-    def variable_at(self, offset: int, name: str, /) -> object:
-        """Return the value of a variable of the environment; see ``sites.Document``."""
-        from cgmigrate.documents.python.environment import variable_at
-
-        return variable_at(self._source, offset, name)
 
     @cached_property
     def _surroundings(self) -> PythonSurroundings:

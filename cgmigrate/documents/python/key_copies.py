@@ -1,8 +1,7 @@
 """Code that copies keys of a mapping by their names: the names, the last keys of the mapping, and what gets the values.
 
-Known are loops and dict comprehensions over a list of names, and statements that copy one key. Each copies a key under
-its own name and with its value unchanged; all but an assignment do so only if the mapping has the key. An assignment
-may have a default. All other code is not read.
+Known are loops over a list of names, and conditions that copy one key. Each copies a key under its own name and with
+its value unchanged, if the mapping has the key. All other code is not read.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cgmigrate.documents.python.key_types import KeyType
-from cgmigrate.documents.python.mapping_paths import is_loaded, keys_of
+from cgmigrate.documents.python.mapping_paths import keys_of
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.source import PythonSource, dotted, is_literal
+from cgmigrate.documents.python.source import PythonSource, dotted
 
 Literal = ast.Tuple | ast.List | ast.Set
 _WRAPPERS = ("frozenset", "set", "tuple", "list", "sorted")
@@ -26,10 +25,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NameList:
-    """A list, tuple or set of names that code copies; ``constant`` is its name if it is assigned to one."""
+    """A list, tuple or set of names that code copies; ``at_top`` says whether it is a constant of the module."""
 
     node: Literal
-    constant: str = ""
+    at_top: bool = False
 
     @property
     def names(self) -> list[ast.Constant]:
@@ -39,20 +38,11 @@ class NameList:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CopyStatement:
-    """Statements, one below the other, that copy one key; ``key`` is a string that names it."""
+    """A statement that copies one key; ``key`` is a string that names it."""
 
     name: str
-    nodes: tuple[ast.stmt, ...]
-    suite: Sequence[ast.stmt]
+    node: ast.stmt
     key: ast.expr
-    is_item: bool
-    """Whether the value becomes an item of the target, not an attribute."""
-    is_guarded: bool = True
-    """Whether the mapping may lack the key."""
-    default: ast.expr | None = None
-    """What the target gets if the mapping lacks the key; None if it gets nothing."""
-    is_attribute: bool = False
-    """Whether the value is read as an attribute of the mapping."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,17 +65,6 @@ class KeyCopier:
         of_types = (name for one in self.types for name in one.names)
         return frozenset((*of_lists, *of_types, *(one.name for one in self.statements)))
 
-    @property
-    def required(self) -> frozenset[str]:
-        """The names that the mapping must have."""
-        return frozenset(one.name for one in self.statements if not one.is_guarded)
-
-    @property
-    def defaults(self) -> dict[str, object]:
-        """Name → what the target gets if the mapping lacks the key."""
-        with_default = ((one.name, one.default) for one in self.statements)
-        return {name: ast.literal_eval(value) for name, value in with_default if value is not None}
-
     def places(self) -> Iterator[tuple[str, ast.expr]]:
         """Yield the expressions that name what is copied, each with the name."""
         yield from ((str(element.value), element) for one in self.lists for element in one.names)
@@ -95,8 +74,7 @@ class KeyCopier:
         """Yield the lists and the statements of the copying code."""
         yield from (of_list.node for of_list in self.lists)
         yield from (one for of_type in self.types for one in of_type.fields)
-        for statement in self.statements:
-            yield from statement.nodes
+        yield from (one.node for one in self.statements)
 
     def nodes(self) -> Iterator[ast.AST]:
         """Yield every node of the copying code that may name a key."""
@@ -107,7 +85,6 @@ class KeyCopier:
 class _Copy(NamedTuple):
     mapping: ast.expr
     target: str
-    is_item: bool = False
 
 
 def copy_reader(source: PythonSource) -> CopyReader:
@@ -125,7 +102,7 @@ def _may_copy(node: ast.AST, names: Collection[str]) -> bool:
     match node:
         case ast.Tuple() | ast.List() | ast.Set():
             return _lists_names(node, names)
-        case ast.If(test=part) | ast.Assign(value=part) | ast.Expr(value=ast.Call() as part):
+        case ast.If(test=part):
             words = (getattr(one, "attr", getattr(one, "value", None)) for one in walk(part))
             return any(isinstance(word, str) and word in names for word in words)
     return False
@@ -148,8 +125,6 @@ class CopyReader:
         self.source, self.tree = source, source.tree
         self.names = source.catalogue.captures
         self.copiers: dict[tuple[int, str, str], KeyCopier] = {}
-        self.copied: set[int] = set()
-        """The ids of nodes of statements that copy a key."""
         self.constants: list[NameList] = []
         """The lists at the top of the file whose uses in it are known."""
 
@@ -191,7 +166,7 @@ class CopyReader:
         copies = [(use, self._unbuilt(self._copy_of(use), use)) for use in uses or ()]
         if uses is None or any(copy is None for _, copy in copies):
             return
-        at_top = constant if isinstance(self.parent(above), ast.Module) else ""
+        at_top = bool(constant) and isinstance(self.parent(above), ast.Module)
         if at_top:
             self.constants.append(NameList(node, at_top))
         for use, copy in copies:
@@ -214,124 +189,35 @@ class CopyReader:
                     return None
                 case ast.Global(names=others) | ast.Nonlocal(names=others) if name in others:
                     return None
-                case ast.Constant(value=str() as text) if text == name and not self._is_exported(node):
+                case ast.Constant(value=str() as text) if text == name:
                     # It may be read by its name.
                     return None
         inside = {id(node) for node in walk(scope)}
         return loads if all(id(load) in inside for load in loads) else None
 
     def _copy_of(self, use: ast.AST) -> _Copy | None:
-        """Return what a loop, comprehension or test does with a list of names, None if that is not known."""
-        above = self.parent(use)
-        match above:
+        """Return what a loop does with a list of names, None if that is not known."""
+        match self.parent(use):
             case ast.For(target=ast.Name(id=key), iter=iterated, body=body, orelse=[]) if iterated is use:
                 return _copy_in_loop(body, key)
-            case ast.comprehension(target=ast.Name(id=key), iter=iterated, ifs=tests) if iterated is use:
-                return self._copy_in_comprehension(above, key, tests)
-            case ast.Compare(left=ast.Name(id=key), ops=[ast.In()], comparators=[members]) if members is use:
-                return self._copy_of_items(above, key)
-        return None
-
-    def _copy_in_comprehension(self, loop: ast.comprehension, key: str, tests: Sequence[ast.expr]) -> _Copy | None:
-        match self.parent(loop):
-            case ast.DictComp(key=ast.Name(id=made), value=value, generators=[_]) if made == key and len(tests) == 1:
-                mapping = _guarded(tests[0], key)
-                if mapping is not None and _is_item(value, mapping, key):
-                    return _Copy(mapping, "a dict", True)
-        return None
-
-    def _copy_of_items(self, test: ast.Compare, key: str) -> _Copy | None:
-        """Return the copy of the items of a mapping whose key is in a list, None if it does anything else."""
-        above = self.parent(test)
-        match above:
-            case ast.comprehension(target=target, iter=iterated, ifs=[only]) if only is test:
-                names, mapping = _pair(target), _items_of(iterated)
-                match self.parent(above):
-                    case ast.DictComp(key=ast.Name(id=made), value=ast.Name(id=value), generators=[_]):
-                        if mapping is not None and names == (key, value) and made == key:
-                            return _Copy(mapping, "a dict", True)
-            case ast.If(test=only, body=[stored], orelse=[]) if only is test:
-                match self.parent(above):
-                    case ast.For(target=target, iter=iterated, body=[_], orelse=[]):
-                        names, mapping = _pair(target), _items_of(iterated)
-                        if mapping is not None and names and names[0] == key:
-                            return _stored(stored, mapping, key, names[1])
         return None
 
     # --- statements for one key -------------------------------------------------------------------
 
     def _add_statements(self, suite: list[ast.stmt]) -> None:
-        for at, statement in enumerate(suite):
-            if id(statement) in self.copied or not self.source.names_setting(statement):
-                continue
+        for statement in suite:
             match statement:
-                case ast.If(test=test, body=[stored], orelse=[]):
+                case ast.If(test=test, body=[stored], orelse=[]) if self.source.names_setting(statement):
                     if constant := self._constant_in(test):
-                        copy = _copy_if(test, stored, repr(constant.value))
-                        self._add_statement(copy, constant, (statement,), suite)
-                case ast.Assign(value=ast.Subscript(value=mapping, slice=ast.Constant() as key)) if (
-                    key.value in self.names and _is_simple(mapping)
-                ):
-                    copy = _stored(statement, mapping, repr(key.value))
-                    self._add_statement(copy, key, (statement,), suite)
-                case ast.Assign(targets=[ast.Name(id=local)], value=ast.Call() as value) if at + 1 < len(suite):
-                    constant = self._constant_in(value)
-                    name = repr(constant.value) if constant else ""
-                    of_get = _get_of(value, name) if constant else None
-                    copy = self._copy_of_local(suite[at + 1], local, name, of_get)
-                    if constant and self._used_once(local, statement, suite[at + 1]):
-                        self._add_statement(copy, constant, (statement, suite[at + 1]), suite)
-                case ast.Assign(targets=[_]) | ast.Expr(value=ast.Call(func=ast.Name(id="setattr"))):
-                    self._add_assignment(statement, suite)
-
-    def _add_assignment(self, statement: ast.Assign | ast.Expr, suite: list[ast.stmt]) -> None:
-        """Add a statement that copies a key with a default, or an attribute of a configuration."""
-        stored = _target_of(statement)
-        match stored and stored.value:
-            case ast.Call(func=ast.Attribute(value=base, attr="get"), args=[ast.Constant() as key, *more], keywords=[]):
-                default = more[0] if more else ast.Constant(None)
-                if stored and key.value == stored.name in self.names and len(more) < 2 and is_literal(default):
-                    copy = _copy_to(stored, base)
-                    self._add_statement(copy, key, (statement,), suite, default=default)
-            case ast.Attribute(value=base, attr=name) as key if stored and name == stored.name in self.names:
-                if is_loaded(base, self.function_of(statement), self.tree):
-                    self._add_statement(_copy_to(stored, base), key, (statement,), suite)
-
-    def _copy_of_local(self, following: ast.stmt, local: str, key: str, mapping: ast.expr | None) -> _Copy | None:
-        match following:
-            case ast.If(test=test, body=[stored], orelse=[]) if mapping is not None and _is_not_none(test, local):
-                return _stored(stored, mapping, key, local)
-        return None
-
-    def _used_once(self, local: str, first: ast.stmt, second: ast.stmt) -> bool:
-        """Return whether a function uses a variable in two statements only."""
-        scope = self.function_of(first) or self.tree
-        inside = {id(node) for one in (first, second) for node in walk(one)}
-        return all(id(node) in inside for node in walk(scope) if isinstance(node, ast.Name) and node.id == local)
+                        copy = self._unbuilt(_copy_if(test, stored, repr(constant.value)), statement)
+                        if copy is not None:
+                            copied = CopyStatement(str(constant.value), statement, constant)
+                            self._copier(suite, statement, copy).statements.append(copied)
 
     def _constant_in(self, test: ast.expr) -> ast.Constant | None:
         """Return the first string of an expression that is a captured setting."""
         strings = (node for node in walk(test) if isinstance(node, ast.Constant) and node.value in self.names)
         return next(strings, None) if isinstance(test, (ast.Compare, ast.BoolOp, ast.Call)) else None
-
-    def _add_statement(
-        self,
-        copy: _Copy | None,
-        key: ast.Constant | ast.Attribute,
-        nodes: tuple[ast.stmt, ...],
-        suite: list[ast.stmt],
-        default: ast.expr | None = None,
-    ) -> None:
-        if self._unbuilt(copy, nodes[0]) is not None and copy is not None:
-            last = nodes[-1]
-            name = key.attr if isinstance(key, ast.Attribute) else str(key.value)
-            stored = _target_of(last.body[0] if isinstance(last, ast.If) else last)
-            is_attribute = stored is not None and isinstance(stored.value, ast.Attribute)
-            copier = self._copier(suite, nodes[0], copy)
-            is_guarded = isinstance(last, ast.If) or default is not None
-            statement = CopyStatement(name, nodes, suite, key, copy.is_item, is_guarded, default, is_attribute)
-            copier.statements.append(statement)
-            self.copied.update(id(part) for node in nodes for part in walk(node))
 
     # --- what they have in common -----------------------------------------------------------------
 
@@ -341,12 +227,6 @@ class CopyReader:
             keys = keys_of(copy.mapping, self.function_of(node), self.tree)
             self.copiers[key] = KeyCopier(keys, self.source.of(copy.mapping), copy.target)
         return self.copiers[key]
-
-    def _is_exported(self, node: ast.AST) -> bool:
-        """Return whether a string is in the list of the names that a module exports."""
-        above = self.parent(node)
-        assignment = self.parent(above) if isinstance(above, (ast.List, ast.Tuple)) else None
-        return _name_assigned(assignment) == "__all__"
 
     def _suite_of(self, node: ast.AST) -> Sequence[ast.stmt]:
         """Return the statements among which the statement of a node is."""
@@ -391,16 +271,6 @@ def _copy_in_loop(body: Sequence[ast.stmt], key: str) -> _Copy | None:
     match body:
         case [ast.If(test=test, body=[stored, *more], orelse=[])] if all(map(_prints, more)):
             return _copy_if(test, stored, key)
-        case [ast.If(test=test, body=[ast.Continue()], orelse=[]), stored]:
-            mapping = _absent(test, key)
-            return _stored(stored, mapping, key) if mapping is not None else None
-        case [
-            ast.Assign(targets=[ast.Name(id=local)], value=value),
-            ast.If(test=test, body=[stored], orelse=[]),
-        ]:
-            mapping = _get_of(value, key)
-            if mapping is not None and _is_not_none(test, local):
-                return _stored(stored, mapping, key, local)
     return None
 
 
@@ -433,28 +303,7 @@ def _guarded(test: ast.expr, key: str) -> ast.expr | None:
             return mapping if _is_simple(mapping) else None
         case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return _get_of(left, key)
-        case ast.BoolOp(op=ast.And(), values=[first, ast.Compare(left=left, ops=[ast.IsNot()]) as second]):
-            has_key = _guarded(first, key)
-            is_none = isinstance(second.comparators[0], ast.Constant) and second.comparators[0].value is None
-            return has_key if has_key is not None and is_none and _is_item(left, has_key, key) else None
     return None
-
-
-def _absent(test: ast.expr, key: str) -> ast.expr | None:
-    """Return the mapping that does not have a key if a test is true."""
-    match test:
-        case ast.Compare(left=left, ops=[ast.NotIn()], comparators=[mapping]) if ast.unparse(left) == key:
-            return mapping if _is_simple(mapping) else None
-        case ast.UnaryOp(op=ast.Not(), operand=ast.Compare(ops=[ast.In()]) as inner):
-            return _guarded(inner, key)
-    return None
-
-
-def _is_not_none(test: ast.expr, name: str) -> bool:
-    match test:
-        case ast.Compare(left=ast.Name(id=left), ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
-            return left == name
-    return False
 
 
 def _get_of(node: ast.expr, key: str) -> ast.expr | None:
@@ -472,23 +321,19 @@ def _is_item(node: ast.expr, mapping: ast.expr, key: str) -> bool:
     match node:
         case ast.Subscript(value=base, slice=index):
             return ast.unparse(base) == ast.unparse(mapping) and ast.unparse(index) == key
-        case ast.Attribute(value=base, attr=name):
-            return ast.unparse(base) == ast.unparse(mapping) and repr(name) == key
     of_get = _get_of(node, key)
     return of_get is not None and ast.unparse(of_get) == ast.unparse(mapping)
 
 
-def _stored(statement: ast.stmt, mapping: ast.expr, key: str, local: str = "") -> _Copy | None:
-    """Return the copy of a key under its own name by a statement, None if it does anything else.
-
-    ``local`` is a variable that has the value.
-    """
+def _stored(statement: ast.stmt, mapping: ast.expr, key: str) -> _Copy | None:
+    """Return the copy of a key under its own name by a statement, None if it does anything else."""
     stored = _target_of(statement)
-    if stored is None or (stored.key != key):
+    if stored is None or stored.key != key or not _is_item(_without_members(stored.value), mapping, key):
         return None
-    value = _without_members(stored.value)
-    is_value = (isinstance(value, ast.Name) and value.id == local) or _is_item(value, mapping, key)
-    return _copy_to(stored, mapping) if is_value else None
+    target = stored.target
+    if not _is_simple(mapping) or not _is_simple(target) or ast.unparse(target) == ast.unparse(mapping):
+        return None
+    return _Copy(mapping, ast.unparse(target))
 
 
 class _Stored(NamedTuple):
@@ -497,33 +342,18 @@ class _Stored(NamedTuple):
     target: ast.expr
     key: str
     value: ast.expr
-    is_item: bool
-
-    @property
-    def name(self) -> object:
-        """The name, None if it is computed."""
-        node = ast.parse(self.key, mode="eval").body
-        return node.value if isinstance(node, ast.Constant) else None
 
 
 def _target_of(statement: ast.stmt) -> _Stored | None:
     """Return what a statement stores in an item or attribute, None if it does anything else."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[target, name, value], keywords=[])):
-            return _Stored(target, ast.unparse(name), value, False)
+            return _Stored(target, ast.unparse(name), value)
         case ast.Assign(targets=[ast.Subscript(value=target, slice=name)], value=value):
-            return _Stored(target, ast.unparse(name), value, True)
+            return _Stored(target, ast.unparse(name), value)
         case ast.Assign(targets=[ast.Attribute(value=target, attr=attribute)], value=value):
-            return _Stored(target, repr(attribute), value, False)
+            return _Stored(target, repr(attribute), value)
     return None
-
-
-def _copy_to(stored: _Stored, mapping: ast.expr) -> _Copy | None:
-    """Return the copy of a value from a mapping, None if the code does not show from where to where."""
-    target = stored.target
-    if not _is_simple(mapping) or not _is_simple(target) or ast.unparse(target) == ast.unparse(mapping):
-        return None
-    return _Copy(mapping, ast.unparse(target), stored.is_item)
 
 
 def _without_members(value: ast.expr) -> ast.expr:
@@ -545,17 +375,3 @@ def _is_simple(node: ast.expr) -> bool:
         case ast.Attribute(value=base) | ast.Subscript(value=base, slice=ast.Constant()):
             return _is_simple(base)
     return False
-
-
-def _pair(target: ast.expr) -> tuple[str, str] | None:
-    match target:
-        case ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=value)]):
-            return key, value
-    return None
-
-
-def _items_of(node: ast.expr) -> ast.expr | None:
-    match node:
-        case ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[], keywords=[]) if _is_simple(mapping):
-            return mapping
-    return None

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from cgmigrate.documents.python.key_copies import CopyStatement, KeyCopier, NameList
+from cgmigrate.documents.python.key_copies import KeyCopier, NameList
 from cgmigrate.documents.python.key_types import KeyType
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.sites import CannotEditError
-from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.edits import Edit
 
 
@@ -35,8 +33,8 @@ def edits_of(copiers: Mapping[int, Collection[str]], every: Sequence[KeyCopier],
         copier = every[at]
         for of_list in copier.lists:
             lists.setdefault(id(of_list.node), (of_list, {}))[1].update(dict.fromkeys(names))
-        if not copier.lists or copier.required:
-            edits += _statement_edits(copier, [] if copier.lists else list(names), source)
+        if not copier.lists:
+            raise CannotEditError(-1, "code copies its keys one by one, which is not rewritten")
     for of_list, required in lists.values():
         present = {str(element.value) for element in of_list.names}
         edits += _list_edits(of_list, [name for name in required if name not in present], source)
@@ -79,67 +77,3 @@ def _list_edits(of_list: NameList, names: Sequence[str], source: PythonSource) -
     between = f",{newline_near(source.text, first)}{indent}" if own_line else ", "
     text = between.join(f"{quote}{name}{quote}" for name in names)
     yield Edit(last.end, last.end, between + text)
-
-
-def _statement_edits(copier: KeyCopier, names: Sequence[str], source: PythonSource) -> Iterator[Edit]:
-    """Yield the edits that copy further names with statements, beside the deprecated ones."""
-    text = source.text
-    old = [one for one in copier.statements if one.name in source.catalogue.deprecated]
-    starts = [line_start(text, source.span(one.nodes[0]).start) for one in old]
-    for statement, start in zip(old, starts, strict=True):
-        span = source.span(statement.nodes[0])
-        if text[start : span.start].strip() or rest_of_line(text, source.span(statement.nodes[-1]).end):
-            raise CannotEditError(-1, "the statement shares its line with another one")
-    if not old:
-        return
-    indent = text[starts[0] : source.span(old[0].nodes[0]).start]
-    layout = indent, newline_near(text, starts[0])
-    copies = "".join(_copy(name, copier, old[0], source, layout) for name in names)
-    ends = [line_end(text, source.span(one.nodes[-1]).end) for one in old]
-    for statement, start, end in zip(old, starts, ends, strict=True):
-        added = copies if statement is old[-1] else ""
-        if names and statement.default is not None:
-            changed = _span_of_changed(statement.name, statement.default, source)
-            yield from [Edit(*changed, "None")] if changed else []
-        if not statement.is_guarded:
-            yield Edit(start, end, _copy(statement.name, copier, statement, source, layout) + added)
-        elif added:
-            yield Edit(end, end, ("" if text[:end].endswith("\n") else layout[1]) + added)
-
-
-def _span_of_changed(name: str, default: ast.expr, source: PythonSource) -> tuple[int, int] | None:
-    """Return the span of a default that must not be set beside a new name, None if it may stay."""
-    value = ast.literal_eval(default)
-    if not hasattr(default, "lineno") or new_default(name, value, source.catalogue) == value:
-        return None
-    span = source.span(default)
-    return span.start, span.end
-
-
-def new_default(name: str, value: object, catalogue: Catalogue) -> object:
-    """Return what a deprecated setting is if its mapping lacks it, once the new names are copied beside it."""
-    setting = catalogue[name]
-    return None if setting.deprecated and not setting.is_flag else value
-
-
-def _copy(name: str, copier: KeyCopier, like: CopyStatement, source: PythonSource, layout: tuple[str, str]) -> str:
-    """Return the statement that copies a key if the mapping has it, in the style of another one."""
-    indent, newline = layout
-    quote = '"' if like.is_attribute else source.text[source.span(like.key).start]
-    if quote not in "\"'" or "\n" in copier.mapping:
-        raise CannotEditError(-1, "a name is written in an unusual way")
-    key = f"{quote}{name}{quote}"
-    value = f"{copier.mapping}.{name}" if like.is_attribute else f"{copier.mapping}[{key}]"
-    target = f"{copier.target}[{key}]" if like.is_item else f"{copier.target}.{name}"
-    step = _step(like, source, indent)
-    return f"{indent}if {key} in {copier.mapping}:{newline}{indent}{step}{target} = {value}{newline}"
-
-
-def _step(like: CopyStatement, source: PythonSource, indent: str) -> str:
-    """Return by how much the body of the statement is indented."""
-    last = like.nodes[-1]
-    if not isinstance(last, ast.If):
-        return "\t" if indent.endswith("\t") else "    "
-    inner = source.span(last.body[0]).start
-    column = source.text[line_start(source.text, inner) : inner]
-    return column[len(indent) :] if column.startswith(indent) and not column.strip() and column != indent else "    "

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
+from cgmigrate.documents.python.lines import line_end, line_start, newline_near
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.settings import MODULES, SCOPE, Settings
@@ -160,19 +160,6 @@ def call_statement(source: PythonSource, statement: ast.stmt, value: str, setter
         case ast.Assign(targets=[ast.Attribute(value=target)]):
             return setters.call(source.of(target), value)
     return ""
-
-
-def added_call(source: PythonSource, statement: ast.stmt, value: str, setters: Setters) -> Edit | None:
-    """Return the edit that adds a call on the line below a statement; None if the statement shares its line."""
-    text, whole = source.text, source.span(statement)
-    call = call_statement(source, statement, value, setters)
-    first = line_start(text, whole.start)
-    indent = text[first : whole.start]
-    if not call or indent.strip() or rest_of_line(text, whole.end):
-        return None
-    end, newline = line_end(text, whole.end), newline_near(text, first)
-    line = indent + call
-    return Edit(end, end, line + newline if text[end - 1 : end] == "\n" else newline + line)
 
 
 def same_with_setters(edited: str, plain: str, setters: Setters) -> bool:

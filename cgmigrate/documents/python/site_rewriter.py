@@ -11,7 +11,7 @@ from cgmigrate.documents.python.element_removal import END_OF_LINE, remove_eleme
 from cgmigrate.documents.python.lines import line_start, newline_near
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS, Names
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.setters import Setters, added_call, call_statement, clears_scope, without_cleared
+from cgmigrate.documents.python.setters import Setters, call_statement, clears_scope, without_cleared
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.spelling import argument_words, module_class_like, rendered
@@ -205,20 +205,13 @@ class PythonSiteRewriter:
             self._refuse("it is set in a form that no call can replace")
         return Edit(item.whole.start, item.whole.end, call)
 
-    def _added_call(self, item: Item, value: object, setters: Setters) -> Edit:
-        text = rendered(value, self._quote_near(item.values[0]))
-        edit = added_call(self.source, item.node, text, setters) if isinstance(item.node, ast.stmt) else None
-        if edit is None:
-            raise CannotEditError(self.index, "it is set in a form that no call can replace")
-        return edit
-
     # --- adding and removing ----------------------------------------------------------------
 
     def _add(self, item: Item, name: str, value: object) -> Edit:
         if isinstance(value, Choice):
             self._refuse("a condition would have to be written twice")
         if self._calls is not None and name == MODULES:
-            return self._added_call(item, value, self._calls)
+            self._refuse("it is set in a form that no call can replace")
         if self.place.form is SiteForm.ASSIGNMENTS:
             return add_statement(self.index, item, name, rendered(value, self._quote_near(item.values[0])), self.source)
         elements = self._elements_for(item, name, value)

@@ -254,11 +254,6 @@ def literal_value(node: ast.expr) -> object:
         return NOT_LITERAL
 
 
-def is_literal(node: ast.expr) -> bool:
-    """Return whether code is a literal with a value."""
-    return literal_value(node) is not NOT_LITERAL
-
-
 def last_name(node: ast.expr) -> str:
     """Return the last name of an expression: ``model`` for ``cfg.model`` and ``recipe().model``; empty for others."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import ast
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.source import EXACT_STRINGS, PythonSource, dotted
-from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.documents.sites import Role, Use
-from cgmigrate.documents.uses import Appearance, NoUse
+from cgmigrate.documents.uses import Appearance
 from cgmigrate.text.spans import Span
-
-_MESSAGE_ARGUMENTS = frozenset(("help", "match", "reason", "description", "msg", "message"))
 
 
 @dataclass(slots=True)
@@ -56,14 +53,8 @@ class PythonRoleReader:
         at = bisect_left(self.lines, first)
         return at < len(self.lines) and self.lines[at] <= (getattr(node, "end_lineno", 0) or first)
 
-    def _ancestors(self, node: ast.AST) -> Iterator[ast.AST]:
-        above = self._parents.get(id(node))
-        while above is not None:
-            yield above
-            above = self._parents.get(id(above))
-
-    def __call__(self, appearance: Appearance) -> Use | NoUse:
-        """Return the use that a name is, or why it is none."""
+    def __call__(self, appearance: Appearance) -> Use | None:
+        """Return the use that a name is, None for an import and a variable."""
         if (use := self.written.get(appearance.span.start)) is not None:
             return use
         if self._is_in_comment(appearance.span):
@@ -91,7 +82,7 @@ class PythonRoleReader:
             return next((above for above in inside if isinstance(above, ast.JoinedStr)), node)
         return node
 
-    def _of_name(self, node: ast.AST, appearance: Appearance) -> Use | NoUse:
+    def _of_name(self, node: ast.AST, appearance: Appearance) -> Use | None:
         match node:
             case ast.Attribute(ctx=ctx):
                 role = Role.READ if isinstance(ctx, ast.Load) else Role.WRITE
@@ -99,10 +90,10 @@ class PythonRoleReader:
             case ast.keyword():
                 return appearance.use(Role.WRITE)
             case ast.arg() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-                return appearance.use(Role.DEFINE)
+                return appearance.use(Role.MENTION)
             case ast.Name() if self._is_field(node):
-                return appearance.use(Role.DEFINE)
-        return NoUse.IMPORT if isinstance(node, (ast.alias, ast.Import, ast.ImportFrom)) else NoUse.VARIABLE
+                return appearance.use(Role.MENTION)
+        return None
 
     def _is_field(self, node: ast.Name) -> bool:
         """Whether a name is a field of a class: `name: type`, `name = value` in its body."""
@@ -112,45 +103,25 @@ class PythonRoleReader:
         around = self._parents.get(id(statement)) if isinstance(statement, (ast.Assign, ast.AnnAssign)) else None
         return isinstance(around, ast.ClassDef)
 
-    # --- strings --------------------------------------------------------------------------------
-
     def _of_string(self, node: ast.Constant | ast.JoinedStr, appearance: Appearance) -> Role:
-        above = self._parents.get(id(node))
-        if isinstance(node, ast.Constant) and isinstance(above, ast.JoinedStr):
-            return self._of_text(above, appearance)
         text = node.value if isinstance(node, ast.Constant) else None
-        if isinstance(text, str) and text.rpartition(".")[2] == appearance.key:
-            return self._of_key(node, appearance, above)
-        return self._of_text(node, appearance)
-
-    def _of_text(self, node: ast.expr, appearance: Appearance) -> Role:
-        """Return the role of a name in a longer text."""
-        if is_for_people(self._ancestors(node)) or self._is_about_message(node):
+        if not isinstance(text, str) or text.rpartition(".")[2] != appearance.key:
             return Role.MENTION
-        behind = self.source.text[appearance.span.end : appearance.span.end + 3].lstrip("\"' ")
-        return Role.PRINT if appearance.key.startswith("--") or behind[:1] in ("=", ":") else Role.MENTION
-
-    def _is_about_message(self, node: ast.expr) -> bool:
-        """Whether a text is an argument that people read or that matches what they read: `help="…"`, `match="…"`."""
-        return any(
-            isinstance(above, ast.keyword) and above.arg in _MESSAGE_ARGUMENTS for above in self._ancestors(node)
-        )
+        return self._of_key(node, appearance, self._parents.get(id(node)))
 
     def _of_key(self, node: ast.expr, appearance: Appearance, above: ast.AST | None) -> Role:
         """Return the role of a string that is the name of a setting."""
         flag = appearance.key.startswith("--")
-        role = Role.PRINT if flag and not isinstance(above, (ast.Compare, ast.Call)) else Role.READ
+        role = Role.MENTION if flag and not isinstance(above, (ast.Compare, ast.Call)) else Role.READ
         match above:
             case ast.Call(func=func) if dotted(func).endswith("add_argument"):
-                role = Role.DEFINE
-            case ast.keyword(arg="dest"):
-                role = Role.DEFINE
+                role = Role.MENTION
+            case ast.keyword(arg="dest") | ast.JoinedStr() | ast.Expr():
+                role = Role.MENTION
             case ast.Call(func=ast.Name(id="setattr")) | ast.Dict():
                 role = Role.WRITE
             case ast.Subscript(slice=key, ctx=ctx) if key is node and not isinstance(ctx, ast.Load):
                 role = Role.WRITE
             case ast.List() | ast.Tuple() | ast.Set():
-                role = Role.WRITE if flag else Role.DEFINE
-            case ast.Expr():
-                role = Role.MENTION
+                role = Role.WRITE if flag else Role.MENTION
         return role

@@ -14,7 +14,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.braces import brace_problems, key_in_braces
+from cgmigrate.documents.braces import brace_problems
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, override_start, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.overrides import ELSEWHERE, value_beside
@@ -239,7 +239,7 @@ class ShellDocument(TextDocument):
         elif match is None or not match.start() <= start < match.end():
             self._read_name(appearance, is_in_text="heredoc_body" in kinds)
         elif "case_item" in kinds[:2]:
-            self.skipped.append((appearance.use(Role.DEFINE), OWN_OPTION))
+            self.skipped.append((appearance.use(Role.MENTION), OWN_OPTION))
         elif "test_command" in kinds or self._is_argument_of(node, SEARCHERS) or self._is_searched(node):
             self._problem(match, ProblemKind.READ, "is searched for in a text, which no fix changes")
         elif self._is_argument_of(node, PRINTERS) and not is_output_used(node, self._tree):
@@ -331,19 +331,6 @@ class ShellDocument(TextDocument):
     def has_setting(self, span: Span) -> bool:
         """Whether a part of the text has the name of a setting."""
         return any(span.start <= name.span.start < span.end for name in self._names)
-
-    @property
-    def uses(self) -> Sequence[Use]:
-        """Every appearance of a setting; see ``sites.Document``."""
-        named = (one for one in self.problems if one.kind is not ProblemKind.TOO_COMPLEX)
-        others = [Use(*self._named(problem), problem.span, Role.WRITE) for problem in named]
-        written = [use for site in self.sites for use in site.written]
-        return sorted([*written, *others, *(use for use, _ in self.skipped)], key=lambda use: use.span.start)
-
-    def _named(self, problem: Problem) -> tuple[str, str, None]:
-        key = self.text[problem.span.start : problem.span.end].lstrip("+~").rstrip("=")
-        key = key_in_braces(key, self.catalogue) or key
-        return self.catalogue.by_key[key if key.startswith("--") else key.rpartition(".")[2]], key, None
 
     def _read_comments(self) -> tuple[list[Span], list[Span]]:
         """Return the comments, and the commands and strings of several lines, inside which no comment can be."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
+from cgmigrate.documents.sites import CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
@@ -35,7 +35,6 @@ from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
-    from cgmigrate.documents.uses import Appearances
     from cgmigrate.documents.yaml.surroundings import YamlSurroundings
 
 _MAX_MERGED = 10_000
@@ -148,25 +147,6 @@ class YamlDocument(TextDocument):
         from cgmigrate.documents.yaml.comments import comments_of
 
         return comments_of(self.text, self.roots)
-
-    @property
-    def uses(self) -> Sequence[Use]:
-        """Every appearance of a setting; see ``sites.Document``."""
-        return self.appearances.uses
-
-    @cached_property
-    def appearances(self) -> Appearances:
-        """The appearances of settings, with the reasons of those that are no uses."""
-        from cgmigrate.documents.uses import NoUse, appearances_in, classified
-        from cgmigrate.documents.yaml.uses import YamlRoleReader
-
-        names = appearances_in(self.text, self.catalogue)
-        if any(problem.kind in UNREADABLE for problem in self.problems):
-            return classified(names, lambda _: NoUse.UNREAD)
-        written: dict[int, Use] = {}
-        for site, place in zip(self.sites, self._places, strict=True):
-            written |= {place.pairs[use.setting][0].target.start: use for use in site.written}
-        return classified(names, YamlRoleReader(self.text, self.roots, written, self._comments[0]))
 
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""

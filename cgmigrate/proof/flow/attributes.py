@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE
+from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.names import bases_of, enumeration, global_name, is_record, members_of
 from cgmigrate.proof.flow.run import KEPT_STATE, RaisedError, Run
 from cgmigrate.proof.flow.values import (
@@ -24,6 +26,7 @@ from cgmigrate.proof.flow.values import (
 from cgmigrate.proof.flow.world import SETTINGS, TRACKERS, value_of_member
 
 MISSING = object()
+_PATCHES = re.compile(r"\bmonkeypatch\b|\bpatch\b|\bmock\b|Mock\(")
 _ABSENT = Builtin("absent")
 _PLAIN = (str, list, dict, set, tuple, int, float, frozenset)
 
@@ -219,7 +222,8 @@ def has(run: Run, owner: object, name: str) -> object:
     """Return whether a value has an attribute."""
     if isinstance(owner, Object) and name not in KEPT_STATE and name not in owner.fields and not owner.is_bare:
         known = _of_class(run, owner.of, name, owner) if isinstance(owner.of, Class) else MISSING
-        return True if known is not MISSING else Unknown(f"hasattr({owner.key}, {name})")
+        # A test that sets what it asks for has it, as far as it passes.
+        return True if known is not MISSING or run.is_test else Unknown(f"hasattr({owner.key}, {name})")
     if isinstance(owner, (Unknown, External)):
         return Unknown(f"hasattr({shown(owner)}, {name})")
     if _may_be_fake(run, owner) and name in SETTINGS and name not in getattr(owner, "fields", ()):
@@ -229,4 +233,6 @@ def has(run: Run, owner: object, name: str) -> object:
 
 def _may_be_fake(run: Run, owner: object) -> bool:
     """Return whether a test may have replaced the code that makes an object: then it may lack attributes."""
-    return run.is_test and isinstance(owner, Object) and owner.of is None and not owner.is_bare
+    if not (run.is_test and isinstance(owner, Object) and owner.of is None and not owner.is_bare):
+        return False
+    return any(is_test(path) and _PATCHES.search(module.text) for path, module in run.touched.items())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from cgmigrate.megatron.settings import DEPRECATED
@@ -43,7 +44,9 @@ _WORD = re.compile(r"\w+")
 _COMPUTED = frozenset(
     ("bool", "len", "int", "str", "float", "max", "min", "any", "all", "sorted", "abs", "sum", "repr", "range")
 )
-_PASSING = ("wraps", "lru_cache", "cache", "contextmanager", "fixture", "total_ordering", "deprecated", "overload")
+_TRAINING = os.path.join("megatron", "bridge", "training", "pretrain.py")
+"""Where Megatron-Bridge trains with a configuration."""
+_PASSING = ("lru_cache", "cache", "contextmanager", "fixture", "total_ordering", "deprecated", "overload")
 _ASSERTIONS: dict[str, ast.cmpop] = {
     "assertEqual": ast.Eq(),
     "assertListEqual": ast.Eq(),
@@ -71,9 +74,10 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     """Return the value of a call of a function of the checkout."""
     node, module = function.node, function.module
     run.touched[module.path] = module
-    if run.is_test and run.side.changes and is_test(module.path):
-        # What a test does not reach is known as well if it is withheld.
-        run.lines.update((module.path, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    if run.is_test and module.path.endswith(_TRAINING):
+        # It is an entry point itself. For other projects it is the package's, and followed as little.
+        return _unknown(run, function.name, positional, named, is_external=True)
+    _note_test(run, function)
     if not isinstance(node, ast.Lambda) and function.scope is None and node.decorator_list:
         wrapped = _decorated(run, function)
         if wrapped is not function:
@@ -98,6 +102,13 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     else:
         kept = run.side.slice.kept(node, module)
     return _body(run, own, node, kept)
+
+
+def _note_test(run: Run, function: Function) -> None:
+    """Note the lines of a function of tests: what one does not reach is known as well if it is withheld."""
+    node, path = function.node, function.module.path
+    if run.is_test and run.side.changes and is_test(path):
+        run.lines.update((path, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
 
 
 def _needs_whole(value: object) -> bool:
@@ -326,21 +337,9 @@ def _assert(run: Run, name: str, positional: list[object]) -> None:
             raise RaisedError("AssertionError")
 
 
-def _copied(run: Run, positional: list[object], named: dict[str, object]) -> object:
-    value = _copy(run, positional[0], {}, is_deep=True)
-    if isinstance(value, Object):
-        for name, part in named.items():
-            attributes.write(run, value, name, part)
-    return value
-
-
-def _copied_once(run: Run, positional: list[object], named: dict[str, object]) -> object:
-    value = _copy(run, positional[0], {}, is_deep=False)
-    return _copied(run, [value], named) if named and not isinstance(value, Object) else _with(run, value, named)
-
-
-def _with(run: Run, value: object, named: dict[str, object]) -> object:
-    for name, part in named.items():
+def _copied(run: Run, positional: list[object], named: dict[str, object], *, is_deep: bool = True) -> object:
+    value = _copy(run, positional[0], {}, is_deep=is_deep)
+    for name, part in named.items() if isinstance(value, Object) else ():
         attributes.write(run, value, name, part)
     return value
 
@@ -385,8 +384,8 @@ def _partial(_run: Run, positional: list[object], named: dict[str, object]) -> o
 
 _EXTERNAL: dict[str, Callable[[Run, list[object], dict[str, object]], object]] = {
     "deepcopy": _copied,
-    "copy": _copied_once,
-    "replace": _copied_once,
+    "copy": partial(_copied, is_deep=False),
+    "replace": partial(_copied, is_deep=False),
     "partial": _partial,
     "import_module": _imported,
     "param": lambda _run, positional, _named: positional[0] if len(positional) == 1 else tuple(positional),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from cgmigrate.documents.python.nodes import walk
+from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.modules import Module
 
 DYNAMIC = "setattr()"
@@ -34,7 +35,16 @@ def dynamic_lines(module: Module) -> list[int]:
     if not _ANY.search(module.text):
         return []
     functions = [one for one in walk(module.tree) if isinstance(one, _FUNCTIONS)]
-    return sorted({line for one in (*functions, module.tree) for line in _lines_in(one)})
+    lines = {line for one in (*functions, module.tree) for line in _lines_in(one)}
+    # The keys that a helper of tests sets are in their tables.
+    return sorted(lines | {*_set_by_key(module.tree)} if is_test(module.path) else lines)
+
+
+def _set_by_key(tree: ast.Module) -> Iterator[int]:
+    for node in walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Name(), _]):
+                yield node.lineno
 
 
 def _lines_in(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> Iterator[int]:

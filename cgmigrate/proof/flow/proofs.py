@@ -146,6 +146,8 @@ class Proofs:
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
         replacing = self._replacing(own)
         of_tests += [one for one in replacing if one not in of_tests]
+        helpers = self._helpers(of_tests)
+        of_tests += [one for one in helpers if one not in of_tests]
         theirs = Slice(own)
         theirs.add(of_tests)
         other = Side(self.modules, world, theirs, self._at)
@@ -186,6 +188,12 @@ class Proofs:
         paths = [path for path in self.files_with(own.defined) if is_test(path)] if own.defined else []
         read = [one for path in paths if (one := self.modules.read(path)) is not None]
         return [one for one in read if replaces(one.tree, own.defined)]
+
+    def _helpers(self, of_tests: Sequence[Module]) -> list[Module]:
+        """Return the modules that tests with changes import, and that set attributes by the keys of a table."""
+        paths = {path for one in of_tests if one.path in self._at for path in self.modules.all_imported(one)}
+        read = [one for path in sorted(paths) if is_test(path) and (one := self.modules.read(path)) is not None]
+        return [one for one in read if dynamic_lines(one)]
 
     def _callers(self, own: Slice, code: Sequence[Module]) -> list[Module]:
         """Return other modules that call private functions with settings: these get what the modules give them."""

@@ -54,7 +54,6 @@ class _Candidate:
 
     module: str
     name: str
-    importer: str
     node: ast.FunctionDef
     path: str
 
@@ -97,7 +96,7 @@ def _candidates(modules: Modules, seeds: Iterable[str]) -> set[_Candidate]:
                 and 1 <= len(node.args.args) <= 2
                 and _names_modules(source.text)
             ):
-                result[key] = _Candidate(*key, path, node, source.path)
+                result[key] = _Candidate(*key, node, source.path)
     return set(result.values())
 
 
@@ -110,7 +109,7 @@ def _named(modules: Modules, seeds: Iterable[str], names: Iterable[str]) -> Iter
             source = modules.imported(module, importer)
             node = source.bindings.get(name) if source else None
             if isinstance(node, ast.FunctionDef) and source:
-                yield _Candidate(module, name, importer.path, node, source.path)
+                yield _Candidate(module, name, node, source.path)
                 break
 
 

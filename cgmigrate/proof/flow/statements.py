@@ -51,6 +51,8 @@ def execute(own: Evaluator, body: Sequence[ast.stmt], kept: Kept) -> None:
             method = _SIMPLE.get(type(statement))
             if method is not None:
                 method(own, statement)
+            elif not isinstance(statement, ast.Pass):
+                raise NotFollowedError(f"it has a statement that is not followed (line {statement.lineno})")
         finally:
             own.run.is_reading = before
 
@@ -121,8 +123,10 @@ def _assert(own: Evaluator, node: ast.Assert) -> None:
     if isinstance(value, Unknown):
         # The test passes; so does it after the edits if this is the same.
         own.run.event("asserts", value)
-    elif not own.truth(value) and own.run.has_read:
-        raise RaisedError("AssertionError")
+    elif not own.truth(value):
+        if own.run.has_read:
+            raise RaisedError("AssertionError")
+        own.run.event("asserts", False)
 
 
 def _delete(own: Evaluator, node: ast.Delete) -> None:
@@ -306,33 +310,6 @@ def _handles(handler: ast.ExceptHandler, name: str) -> bool:
     return handler.type is None or _catches(name, ast.unparse(handler.type))
 
 
-def _match(own: Evaluator, node: ast.Match, kept: Kept) -> None:
-    subject = own.value(node.subject)
-    for case in node.cases:
-        fits = _fits(own, case.pattern, subject)
-        if own.truth(fits) and (case.guard is None or own.truth(own.value(case.guard))):
-            execute(own, case.body, kept)
-            return
-
-
-def _fits(own: Evaluator, pattern: ast.pattern, subject: object) -> object:
-    match pattern:
-        case ast.MatchValue(value=value):
-            return own.compared(subject, ast.Eq(), own.value(value))
-        case ast.MatchSingleton(value=value):
-            return own.compared(subject, ast.Is(), value)
-        case ast.MatchAs(pattern=None, name=name):
-            if name is not None:
-                own.scope.names[name] = subject
-            return True
-        case ast.MatchOr(patterns=patterns):
-            return any(own.truth(_fits(own, one, subject)) for one in patterns)
-    for part in ast.walk(pattern):
-        if isinstance(part, (ast.MatchAs, ast.MatchStar)) and part.name:
-            own.scope.names[part.name] = Unknown(f"{part.name} in {shown(subject)}")
-    return Unknown(f"{ast.unparse(pattern)} fits {shown(subject)}")
-
-
 _SIMPLE: dict[type[ast.stmt], Callable[[Evaluator, Any], None]] = {
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
@@ -360,5 +337,4 @@ _COMPOUND: dict[type[ast.stmt], Callable[[Evaluator, Any, Kept], None]] = {
     ast.With: _with,
     ast.AsyncWith: _with,
     ast.Try: _try,
-    ast.Match: _match,
 }
