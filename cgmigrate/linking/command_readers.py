@@ -26,7 +26,7 @@ _LOOKS_AT_OUTPUT = (
 """Runs a script, and looks at its output, or gives it other programs to start."""
 _OUTPUT_IN_CODE = re.compile(r"check_output|getoutput|capture_output|PIPE|popen")
 _LOOKS_AT_VARIABLE = r"(?:\bcase|\[\[?|\btest|<<<)\s[^\n]*\$\{{?{name}\b|\$\{{#?{name}[#%/:\[]"
-_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\+?=")
+ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\+?=")
 _FIRST_WORD = re.compile(r"(?<!\\\n)^[ \t]*(?:(?:exec|time|nohup|if|then|do|!)[ \t]+)*\$\{?(\w+)", re.MULTILINE)
 """A variable as the first word of a line: the program that it starts."""
 _STARTED = re.compile(r"[\"']?(?:[\w./-]*python[\d.]*|torchrun|srun|accelerate|deepspeed)?[\"']?(?:\s|$)")
@@ -52,7 +52,7 @@ def readers_of_words(path: str, old: str, texts: ProjectTexts) -> Iterator[TextP
 def _readers_of_variables(path: str, old: str, texts: ProjectTexts) -> Iterator[TextPlace]:
     """Yield the places, in other files, that look at a variable with the words that change."""
     text = texts.text(path)
-    for name in sorted(set(_ASSIGNED.findall(old))):
+    for name in sorted(set(ASSIGNED.findall(old))):
         exported = re.search(rf"\bexport\b[^\n]*\b{name}\b", text) is not None
         looked_at = re.compile(_LOOKS_AT_VARIABLE.format(name=name), re.MULTILINE)
         for other in texts.holding((name,)):
@@ -67,7 +67,6 @@ def _passed_through(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
     """Yield the functions and scripts of other files with which lines of a script begin, if they look at words."""
     lines = texts.text(path).replace("\\\n", " ").split("\n")
     for name in sorted({match[1] for line in lines if (match := _STARTS.match(line))}):
-        own = os.path.basename(name)
         if "/" in name:
             scripts = [os.path.normpath(os.path.join(folder, name)) for folder in (os.path.dirname(path), texts.top)]
             bodies = [(one, re.match(r"#!.*\bsh\b|#!.*bash\b", texts.text(one))) for one in scripts]
@@ -75,8 +74,8 @@ def _passed_through(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
                 if match and (place := _LOOKS_AT_WORDS.search(texts.text(script))):
                     yield script, *_place(texts.text(script), place)
             continue
-        function = re.compile(_FUNCTION.format(name=re.escape(own)), re.MULTILINE | re.DOTALL)
-        for other in texts.holding((f"{own}()", f"{own} ()", f"function {own}")):
+        function = re.compile(_FUNCTION.format(name=re.escape(name)), re.MULTILINE | re.DOTALL)
+        for other in texts.holding((f"{name}()", f"{name} ()", f"function {name}")):
             if other == path or not other.endswith(SHELL):
                 continue
             body = function.search(texts.text(other))

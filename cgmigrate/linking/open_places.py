@@ -17,7 +17,7 @@ from functools import partial
 from itertools import chain
 
 from cgmigrate.linking.class_changes import class_changes_in
-from cgmigrate.linking.command_readers import readers_of_words
+from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.name_appearances import words_of
 from cgmigrate.linking.name_places import CODE, OpenPlace, PlaceKind, may_run, places_in
@@ -46,7 +46,6 @@ _JSON = ("json", "jq", "orjson", "ujson")
 _FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
 _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
 """What code has that goes through the functions of modules."""
-_ASSIGNED = re.compile(r"\b([A-Za-z_]\w*)\+?=")
 _CUTS_NAMES = re.compile(
     r"\br?partition\(\s*[\"'][_-]|\br?split\(\s*[\"'][_-]|\bremoveprefix\(|\[(?:\d+|len\([^()]*\)):\]|\$\{\w+#"
 )
@@ -178,7 +177,7 @@ class OpenPlaces:
         if place.kind is not PlaceKind.FLAG or place.path == own:
             return False
         lines = self.texts.text(place.path).split("\n")
-        names = _ASSIGNED.findall(lines[place.line - 1].partition(place.text)[0])
+        names = ASSIGNED.findall(lines[place.line - 1].partition(place.text)[0])
         is_named = any(os.path.basename(own) in line for line in lines if not line.lstrip().startswith("#"))
         return is_named and bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
 

@@ -81,7 +81,7 @@ _INCLUDES = re.compile(r"^\s*:(?:lines|start-\w+|end-\w+|emphasize-lines):", re.
 """What a page that includes a file says of its lines."""
 _INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
 _BASIC = re.compile(r"\\([(){}|+?])")
-"""What has a hyphen before it in a basic regular expression, and none in Python."""
+"""What has a backslash before it in a basic regular expression, and none in Python."""
 _IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
 _GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*|(?<![\w%])%(?=\.[a-z]+\b)[\w.-]+")
 _ALL_OF = (
@@ -267,38 +267,37 @@ def _searched_in(text: str, is_by_line: bool) -> list[tuple[int, str, bool]]:
 
     It is called again for each fix. What code compares with the parts of a line is looked for as well.
     """
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    patterns = [*_patterns_searched(tree)]
-    texts = [*searches_in(tree), *(_compared_in(tree) if is_by_line else ())]
+    tree = _tree(text)
+    compared = ((one, False) for one in _compared_in(tree)) if is_by_line else ()
     return [
-        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value), every is patterns)
-        for every in (patterns, texts)
-        for one in every
+        (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value), is_pattern)
+        for one, is_pattern in chain(_searches_in(tree), compared)
     ]
 
 
-def _patterns_searched(tree: ast.AST) -> Iterator[ast.Constant]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _MATCHES:
-                yield from (text for one in args for text in _texts_in(one))
-            case ast.Assign(value=ast.Constant() as value):
-                yield from _texts_in(value)
+def _tree(text: str) -> ast.Module:
+    """Return the syntax of code, that of an empty file if it has none."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
 
 
 def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
     """Yield the texts that code looks for in others, or that have a name of their own."""
+    return (one for one, _ in _searches_in(tree))
+
+
+def _searches_in(tree: ast.AST) -> Iterator[tuple[ast.Constant, bool]]:
+    """Yield the texts that code looks for, and whether they may be regular expressions."""
     for node in ast.walk(tree):
         match node:
             case ast.Compare(left=left, ops=[ast.In() | ast.NotIn(), *_]):
-                yield from _texts_in(left)
+                yield from ((text, False) for text in _texts_in(left))
             case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _SEARCHES:
-                yield from (text for one in args for text in _texts_in(one))
+                yield from ((text, name in _MATCHES) for one in args for text in _texts_in(one))
             case ast.Assign(value=ast.Constant() as value):
-                yield from _texts_in(value)
+                yield from ((text, True) for text in _texts_in(value))
 
 
 def _compared_in(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -436,11 +435,7 @@ def _text_of(settings: Settings) -> str:
 @lru_cache(maxsize=4096)
 def _searched_in_objects(text: str) -> list[tuple[int, str]]:
     """Return what code looks for in the texts of objects, with its lines."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.Compare, ast.Call)) and _has_text_of(node))
+    nodes = (node for node in ast.walk(_tree(text)) if isinstance(node, (ast.Compare, ast.Call)) and _has_text_of(node))
     return [(one.lineno, str(one.value)) for node in nodes for one in searches_in(node)]
 
 
