@@ -7,8 +7,8 @@ Code that copies entries without looking at them sees nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 from cgmigrate.documents.python.source import dotted
@@ -29,6 +29,8 @@ WORDS = (
 """One of them is in code that does so."""
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
 _ENTRIES = ("items", "values", "keys")
+_CONVERTS = "to_container"
+"""A method that makes a mapping of another one, which has the same keys and values."""
 _AROUND = ("sorted", "list", "iter", "reversed", "enumerate", "tuple", "zip", "map")
 _OTHERS = ("environ", "modules", "kwargs", "state_dict", "named_parameters", "groupby")
 """Mappings that are never settings."""
@@ -37,6 +39,8 @@ _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 _KINDS = ("isinstance", "type", "bool", "callable")
 _SPELLS = frozenset(("lower", "upper", "replace", "format", "join", "removeprefix", "removesuffix", "strip"))
 """Methods with which code makes a name."""
+_PLAIN_TYPES = ("int", "float", "Number", "object", "Iterable", "Sequence", "Collection", "Sized", "Container")
+"""Types that a value of a setting may have, too."""
 _CALLBACKS = ("filter", "sorted", "map", "any", "all")
 
 
@@ -52,9 +56,16 @@ class EntryFilter:
     """Whether it distinguishes true values from false ones."""
     parts: frozenset[str] = frozenset()
     """The parts of names for which it looks; empty if it looks at all entries."""
+    names: frozenset[str] = frozenset()
+    """The variables, attributes and keys of what it goes through."""
+    types: frozenset[str] | None = None
+    """The types for which it tests values; None if it looks at them in another way."""
 
-    def distinguishes(self, names: Collection[str]) -> bool:
-        """Return whether it distinguishes some of the settings from others, or looks at all of them."""
+    def distinguishes(self, names: Collection[str], old: Iterable[object], new: Iterable[object]) -> bool:
+        """Return whether it distinguishes some of the settings from others, or the old values from the new ones."""
+        if self.types is not None and not self.parts:
+            kinds, others = ({type(value).__name__ for value in values} for values in (old, new))
+            return kinds != others and not self.types.isdisjoint((*kinds, *others, *_PLAIN_TYPES))
         return not self.parts or any(len({part in name for name in names}) > 1 for part in self.parts)
 
 
@@ -78,21 +89,32 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    written = set(_written_in(tree))
+    written, values = set(_written_in(tree)), _values_of_variables(tree)
     for node in ast.walk(tree):
         for loop in _loops_of(node):
-            looks_at_all = _looks(loop, own)
+            sources = values.get(dotted(loop.iterated), [loop.iterated])
+            if all(map(_is_known_list, sources)):
+                # Its names are in the text.
+                continue
+            looks_at_all = _looks(loop, own, sources)
             is_view = not looks_at_all and _is_view(loop.iterated, own)
             parts = frozenset(_parts_distinguished(loop)) if is_view else frozenset()
             if parts or looks_at_all:
                 bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
-                yield _filter(loop.iterated, is_truth, parts)
-        if node not in written and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
+                found = _filter(loop.iterated, is_truth, parts)
+                yield replace(found, names=_names_of(loop.iterated, sources), types=_types_tested(loop))
+        if (
+            node not in written
+            and _is_view(node, own)
+            and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in ast.walk(node))
+        ):
             view = cast(ast.expr, node)
-            yield EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
+            found = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
+            yield replace(found, names=_names_of(view))
         if (made := _name_made_in(node)) is not None:
-            yield EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
+            found = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
+            yield replace(found, names=_names_of(_owner_of(node)))
         if (
             isinstance(node, ast.Call)
             and node.args
@@ -100,7 +122,7 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
         ):
             arguments = (*node.args, *(one.value for one in node.keywords))
             if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments):
-                yield _filter(node.args[-1], True)
+                yield replace(_filter(node.args[-1], True), names=_names_of(node.args[-1]))
 
 
 def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
@@ -109,6 +131,38 @@ def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update", value=view))):
                 yield view
+
+
+def _names_of(node: ast.expr, sources: Sequence[ast.expr] = ()) -> frozenset[str]:
+    """Return the names in an expression, and in the values of a variable."""
+    names: set[str] = set()
+    for one in (below for part in (node, *sources) for below in _without_functions(part)):
+        match one:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                names.add(name)
+    return frozenset(names)
+
+
+def _without_functions(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and those below it, but not those of a function that it gets."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.Lambda):
+            yield from _without_functions(child)
+
+
+def _values_of_variables(tree: ast.AST) -> dict[str, list[ast.expr]]:
+    """Return the values that a file gives to each variable."""
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            values.setdefault(node.targets[0].id, []).append(node.value)
+    return values
+
+
+def _is_known_list(node: ast.expr) -> bool:
+    is_list = isinstance(node, (ast.List, ast.Tuple, ast.Set))
+    return is_list and all(isinstance(one, ast.Constant) for one in cast(ast.List, node).elts)
 
 
 def _filter(iterated: ast.expr, by_truth: bool, parts: frozenset[str] = frozenset()) -> EntryFilter:
@@ -127,8 +181,11 @@ def _loops_of(node: ast.AST) -> Iterator[_Loop]:
             yield _Loop(target, iterated, statements, tests)
 
 
-def _looks(loop: _Loop, own: Collection[str]) -> bool:
-    """Return whether a loop looks at the values of all entries, or at parts of their keys."""
+def _looks(loop: _Loop, own: Collection[str], sources: Sequence[ast.expr]) -> bool:
+    """Return whether a loop looks at the values of all entries, or at parts of their keys.
+
+    ``sources`` are the values of what it goes through.
+    """
     bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
     if not bound:
         return False
@@ -136,10 +193,48 @@ def _looks(loop: _Loop, own: Collection[str]) -> bool:
     key, value = bound[0], bound[-1] if len(bound) > 1 or is_values else ""
     for node in loop.nodes():
         is_test = node in loop.tests or isinstance(node, _TESTS) or (_is_call_of(node, _KINDS))
-        if is_test and (_reads_by(node, key) or (is_view and value and _has(node, value))):
+        if is_test and (_reads_by(node, key, sources) or (is_view and value and _has(node, value))):
             return True
         if is_view and _spells_flags(node, key, loop):
             return True
+    return False
+
+
+def _types_tested(loop: _Loop) -> frozenset[str] | None:
+    """Return the types for which a loop tests values, None if it looks at them in another way.
+
+    What has attributes or keys of its own is a mapping or an object, and no value of a setting.
+    """
+    bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    types: set[str] = set()
+    tests = [
+        node for node in loop.nodes() if node in loop.tests or isinstance(node, _TESTS) or _is_call_of(node, _KINDS)
+    ]
+    for above in {below for test in tests for below in ast.walk(test)} | {
+        ast.Expr(test) for test in tests if isinstance(test, ast.expr)
+    }:
+        for value in ast.iter_child_nodes(above):
+            if not _is_value(value, bound):
+                continue
+            match above:
+                case ast.Call(func=ast.Name(id="isinstance"), args=[first, kinds]) if first is value:
+                    types |= {dotted(one).rpartition(".")[2] for one in ast.walk(kinds)} - {""}
+                case ast.Attribute() | ast.Subscript(value=ast.Name()):
+                    continue
+                case _:
+                    return None
+    return frozenset(types)
+
+
+def _is_value(node: ast.AST, bound: Sequence[str]) -> bool:
+    """Return whether an expression is the value of an entry, by the variables of a loop."""
+    match node:
+        case ast.Name(id=name):
+            return len(bound) > 1 and name == bound[-1]
+        case ast.Subscript(slice=ast.Name(id=name)):
+            return name == bound[0]
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(id=name), *_]):
+            return name == bound[0]
     return False
 
 
@@ -181,7 +276,7 @@ def _is_other(node: ast.expr, own: Collection[str]) -> bool:
         return False
     callee = dotted(node.func)
     last = callee.rpartition(".")[2]
-    if last in _PARSES or callee in own:
+    if last in _PARSES or last in _OTHERS or callee in own:
         return True
     return last in _VIEWS and bool(node.args) and _is_other(node.args[0], own)
 
@@ -196,6 +291,11 @@ def _name_made_in(node: ast.AST) -> ast.expr | None:
         case ast.Subscript(slice=name) | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, name, *_]):
             return name if any(map(_is_made, ast.walk(name))) else None
     return None
+
+
+def _owner_of(node: ast.AST) -> ast.expr:
+    """Return what has a key or attribute whose name code makes."""
+    return node.value if isinstance(node, ast.Subscript) else cast(ast.Call, node).args[0]
 
 
 def _is_made(node: ast.AST) -> bool:
@@ -215,14 +315,20 @@ def _has(node: ast.AST, name: str) -> bool:
     return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
 
 
-def _reads_by(node: ast.AST, key: str) -> bool:
-    """Return whether a test reads a value by the key of a loop: ``getattr(cfg, f.name)``, ``model[k]``."""
+def _reads_by(node: ast.AST, key: str, sources: Sequence[ast.expr]) -> bool:
+    """Return whether a test reads a value by the key of a loop: ``getattr(cfg, f.name)``, ``model[k]``.
+
+    Where the file shows what the loop goes through, it is that of which a value is read.
+    """
+    texts = [ast.unparse(one) for one in sources]
     for one in ast.walk(node):
         match one:
             case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]) if _has(name, key):
                 return True
-            case ast.Subscript(slice=ast.Name(id=name)) if name == key:
-                return True
+            case ast.Subscript(value=of, slice=ast.Name(id=name)) if name == key:
+                return any(isinstance(source, ast.Name) for source in sources) or any(
+                    ast.unparse(of) in text for text in texts
+                )
     return False
 
 

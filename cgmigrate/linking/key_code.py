@@ -1,13 +1,10 @@
-"""What a file does with the keys of mappings: which it reads by name, sets, copies, or declares."""
+"""Code that reads a key by its name."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-
-from cgmigrate.documents.python.key_copies import KeyCopier
-from cgmigrate.documents.python.key_types import KeyType
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +17,10 @@ class KeyReader:
 
 @dataclass(frozen=True, slots=True)
 class KeyCode:
-    """What a file does with the keys of mappings."""
+    """Which old names a file reads."""
 
     path: str
-    reads: Sequence[tuple[str, KeyReader, ast.AST | None]] = ()
-    """Each old name that it reads, with its node; of a file that is not read those in its text, without one."""
-    copiers: Sequence[KeyCopier] = ()
-    typed_dicts: Sequence[KeyType] = ()
+    reads: Sequence[tuple[str, KeyReader]] = ()
+    """Each old name that it reads; of a file that is not read those in its text."""
     tree: ast.Module | None = None
     """The tree of its text, None if it is not needed."""
-
-    def names_read(self, copiers: Iterable[KeyCopier]) -> set[str]:
-        """Return the old names that are read outside of some copiers of the file, and of its TypedDicts."""
-        known = {id(node) for one in copiers for node in one.nodes()}
-        known |= {id(field) for one in self.typed_dicts for field in one.fields}
-        return {name for name, _, node in self.reads if id(node) not in known}

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from cgmigrate.documents.python.key_copies import copy_reader
-from cgmigrate.documents.python.key_types import typed_dicts_in
 from cgmigrate.documents.python.source import PythonSource, lines_with
 from cgmigrate.linking.key_code import KeyCode, KeyReader
 from cgmigrate.linking.name_reads import (
@@ -87,7 +85,7 @@ class ProjectCode:
         """Return old name → the code that reads it by name; code that is known before code that is not."""
         readers: dict[str, KeyReader] = {}
         for code in self:
-            for name, reader, _ in code.reads:
+            for name, reader in code.reads:
                 if name not in readers or (readers[name].unread and not reader.unread):
                     readers[name] = reader
             if len(readers) == len(self.catalogue.deprecated) and not any(one.unread for one in readers.values()):
@@ -157,7 +155,7 @@ def read_code(path: str, data: bytes | None, catalogue: Catalogue) -> KeyCode:
         data = read_bytes(path, MAX_GENERATED) if data is None else data
     except OSError as error:
         reader = KeyReader(path, f"cannot be read ({error.strerror or error})")
-        return KeyCode(path, [(name, reader, None) for name in sorted(catalogue.deprecated)])
+        return KeyCode(path, [(name, reader) for name in sorted(catalogue.deprecated)])
     try:
         if len(data) > limit:
             raise _UnreadError(f"is larger than {limit:,} bytes")
@@ -165,7 +163,7 @@ def read_code(path: str, data: bytes | None, catalogue: Catalogue) -> KeyCode:
     except _UnreadError as error:
         text = data.decode("utf-8", "replace")
         names = _candidates(text, catalogue)
-        return KeyCode(path, [(name, KeyReader(f"{path}:{line}", str(error)), None) for name, line in names])
+        return KeyCode(path, [(name, KeyReader(f"{path}:{line}", str(error))) for name, line in names])
 
 
 def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
@@ -185,8 +183,6 @@ def _read(path: str, data: bytes, catalogue: Catalogue) -> KeyCode:
     reads = [(name, node) for node in nodes for name in names_read(node, source) if name in deprecated]
     return KeyCode(
         path,
-        [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}"), node) for name, node in reads],
-        copy_reader(source).collected(),
-        typed_dicts_in(source),
-        tree=source.tree,
+        [(name, KeyReader(f"{path}:{getattr(node, 'lineno', 0)}")) for name, node in reads],
+        source.tree,
     )

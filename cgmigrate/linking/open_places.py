@@ -19,6 +19,7 @@ from itertools import chain
 from cgmigrate.linking.class_changes import class_changes_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
+from cgmigrate.linking.mapping_carriers import MappingCarriers
 from cgmigrate.linking.name_appearances import words_of
 from cgmigrate.linking.name_places import CODE, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
@@ -70,6 +71,8 @@ class FixOutline:
     """Whether a proof followed the object through the code of the project."""
     makers: frozenset[str] = frozenset()
     """The functions and modules through which other code gets a proved object."""
+    keys: tuple[str, ...] = ()
+    """The keys that lead to the mapping that it changes; none for an object, and for a mapping at the top."""
     classes: frozenset[str] = frozenset()
     """The classes of Megatron that the file uses; empty where it is about the keys of a mapping."""
 
@@ -91,8 +94,10 @@ class OpenPlaces:
     """File → its places."""
     _loops: list[tuple[str, EntryFilter]] | None = None
     """The code that looks at all entries, with its files."""
-    _filters: dict[frozenset[str], list[tuple[OpenPlace, bool]]] = field(default_factory=dict)
-    """Names → the code that distinguishes some of them from others."""
+    _filters: dict[tuple[frozenset[str], tuple[str, ...], str], list[tuple[OpenPlace, bool]]] = field(
+        default_factory=dict
+    )
+    """Names, the keys of their mapping and the values that change → the code that distinguishes some of them from others."""
     _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
     """Classes → the code that replaces one of them."""
 
@@ -106,6 +111,7 @@ class OpenPlaces:
 
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top, self.rule_folders)
+        self._carriers = MappingCarriers(self.texts)
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:
         """Return the first place that can meet an object or a mapping; None if everything is accounted for."""
@@ -217,7 +223,7 @@ class OpenPlaces:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
         yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
-        yield from (one for one, of_object in self._filters_of(fix.names) if of_object or not fix.is_proved)
+        yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
         if not fix.is_proved:
             near = partial(self._is_near, own=own)
             places = chain(self._name_parts_of(fix.names, own), tools_about(fix.text_change, self.texts, near))
@@ -248,18 +254,27 @@ class OpenPlaces:
             self._changes[classes, is_own] = [OpenPlace(*one) for one in places]
         return self._changes[classes, is_own]
 
-    def _filters_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:
+    def _filters_of(self, fix: FixOutline) -> list[tuple[OpenPlace, bool]]:
         """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
-        if names not in self._filters:
-            tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
-            tests += [(OpenPlace(*one), False) for one in name_patterns_in(self.texts, names)]
+        old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
+        key = (fix.names, fix.keys, repr((old, new)))
+        if key not in self._filters:
+            tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, fix.names)]
+            tests += [(OpenPlace(*one), False) for one in name_patterns_in(self.texts, fix.names)]
             loops = [
                 (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
                 for path, one in self._every_loop()
-                if one.distinguishes(names)
+                if one.distinguishes(fix.names, old, new) and self._may_get(path, one, fix.keys)
             ]
-            self._filters[names] = [*tests, *loops]
-        return self._filters[names]
+            self._filters[key] = [*tests, *loops]
+        return self._filters[key]
+
+    def _may_get(self, path: str, loop: EntryFilter, keys: tuple[str, ...]) -> bool:
+        """Return whether code that looks at entries may get the mapping under some keys; without keys it may."""
+        if not keys:
+            return True
+        carriers = self._carriers.names_at(keys, path, loop.line, objects=loop.of_object)
+        return not loop.names.isdisjoint((*keys, *carriers))
 
     def _every_loop(self) -> list[tuple[str, EntryFilter]]:
         if self._loops is None:
@@ -270,6 +285,11 @@ class OpenPlaces:
                 for one in filters_in(self.texts.text(path))
             ]
         return self._loops
+
+
+def _changed(settings: Mapping[str, object], others: Mapping[str, object]) -> list[object]:
+    """Return the values of settings that others have not under the same names."""
+    return [value for name, value in settings.items() if name not in others or others[name] != value]
 
 
 def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:

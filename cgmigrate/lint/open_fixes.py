@@ -79,6 +79,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         new,
         is_proved=is_proved,
         makers=relations.makers.get(case.site.index, frozenset()),
+        keys=case.site.path if is_mapping else (),
         classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
     )
 
@@ -89,7 +90,7 @@ def _lines_of(examined: ExaminedFile) -> Iterator[_Line]:
     spans = [site.span for site in document.sites]
     if isinstance(document, PythonDocument):
         is_proved = bool(examined.relations.proved)
-        spans = [*spans, *(use.span for use in document.uses)] if is_proved else document.spans_of_copiers()
+        spans = [*spans, *(use.span for use in document.uses)] if is_proved else [*examined.relations.key_places]
     return _lines_in(examined, spans)
 
 

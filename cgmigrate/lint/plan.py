@@ -23,7 +23,7 @@ from cgmigrate.lint.withholding import Limits
 from cgmigrate.megatron.settings import Settings
 
 if TYPE_CHECKING:
-    from cgmigrate.linking.key_interfaces import KeyInterface
+    from cgmigrate.linking.key_groups import KeyGroup
 
 __all__ = ["Plan", "PlannedFile", "UnwritableError", "has_proposals", "make_plan", "plan_alone"]
 
@@ -86,10 +86,10 @@ def make_plan(
     limits: Sequence[Limits] = (),
     one_by_one: bool = False,
     merge: MergedSites | None = None,
-    interface: KeyInterface | None = None,
+    keys: KeyGroup | None = None,
 ) -> Plan:
-    """Return the plan of files that belong together; ``merge`` says how several files are merged, and
-    ``interface`` which code copies keys of them by name.
+    """Return the plan of files that belong together; ``merge`` says how several files are merged, and ``keys`` which
+    of their keys move together. Raises CannotMoveError if they cannot.
 
     Candidates for fixes are made of all sites and problems; some are withheld, by the ``limits`` of each file; what
     remains is validated as text. ``one_by_one`` says that the edits of each fix alone are needed as well.
@@ -97,10 +97,10 @@ def make_plan(
     group = FileGroup.of(files, merge)
     limits = limits or [Limits() for _ in files]
     proposals, proposed = proposals_of(group)
-    if interface is not None:
-        from cgmigrate.lint.key_interfaces import with_copiers
+    if keys is not None:
+        from cgmigrate.lint.key_groups import moved_together
 
-        group, proposals, proposed = with_copiers(group, proposals, proposed, interface)
+        group, proposals, proposed = moved_together(group, proposals, proposed, keys)
     sets, cases = edit_sets_of(group, proposals, proposed)
     candidates, together = validated(group, cases, candidates_of(group, sets, cases, limits))
     if one_by_one:

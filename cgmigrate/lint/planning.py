@@ -29,7 +29,7 @@ from cgmigrate.project.paths import shown_path
 if TYPE_CHECKING:
     from cgmigrate.documents.python import PythonDocument
     from cgmigrate.documents.sites import Document, Problem
-    from cgmigrate.linking.key_interfaces import KeyInterface
+    from cgmigrate.linking.key_groups import KeyGroup
     from cgmigrate.linking.merged_files import MergedEntry, MergedSites
     from cgmigrate.lint.python_objects import ProvedSites
     from cgmigrate.lint.suppressions import SuppressionComments
@@ -110,7 +110,7 @@ class Planner:
         examined = self._examined(file)
         if file.source.syntax.is_documentation:
             return self._plan([file], [self._with_key_readers(file, examined)])
-        if (planned := self._with_interface(file, examined)) is not None:
+        if (planned := self._with_key_group(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
             return self._plan_code(file, self._with_key_readers(file, self._without_accepted(file, examined)))
@@ -125,13 +125,13 @@ class Planner:
         files: Sequence[OpenedFile],
         examined: Sequence[ExaminedFile],
         merge: MergedSites | None = None,
-        interface: KeyInterface | None = None,
+        keys: KeyGroup | None = None,
     ) -> Planned:
         limits = [self._limits(file) for file in files]
         examined = [self._with_own_options(file, one) for file, one in zip(files, examined, strict=True)]
         if not self.options.stdin:
             examined = with_open_places(examined, self.related)
-        return Planned(files, make_plan(examined, limits, self.one_by_one, merge, interface))
+        return Planned(files, make_plan(examined, limits, self.one_by_one, merge, keys))
 
     def _with_own_options(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
         """Return a file with the options that programs of the project define, as far as its flags may be theirs."""
@@ -380,34 +380,43 @@ class Planner:
         readers = {**self.related.key_readers(file.path), **file.relations.key_readers}
         return replace(file, relations=replace(file.relations, key_readers=readers))
 
-    # --- key interfaces ---------------------------------------------------------------------------
+    # --- key groups -------------------------------------------------------------------------------
 
-    def _with_interface(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
-        """Return the plan of the files of a key interface; None if a file is no part of one that is known."""
+    def _with_key_group(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
+        """Return the plan of the files of a key group; None if a file is no part of one that can move."""
+        from cgmigrate.lint.key_groups import CannotMoveError
 
-        if not self._may_share_keys(file, examined):
+        if self.options.stdin or not self._may_share_keys(file, examined):
             return None
-        interface = self.related.key_interface(file.path)
-        if interface is None:
+        keys = self.related.key_group(file.path, self._document_of)
+        if keys is None or keys.reason or len(keys.members) == 1:
             return None
-        merged = self._merged_fillers(interface)
+        try:
+            return self._moved(keys, file, examined)
+        except CannotMoveError:
+            self.related.no_key_group(file.path)
+            return None
+
+    def _moved(self, keys: KeyGroup, file: OpenedFile, examined: ExaminedFile) -> Planned:
+        """Return the plan of a key group. Raises CannotMoveError."""
+        from cgmigrate.lint.key_groups import CannotMoveError
+
+        merged = self._merged_data(keys)
         if merged is None:
-            self.related.no_interface(file.path)
-            return None
+            raise CannotMoveError("it is not known how its files are merged")
         paths, merge, alone = merged
         files = [file if path == os.path.realpath(file.path) else self._member(path) for path in paths]
         every = [examined if one is file else self._examined(one) for one in files]
         if any(one.context != examined.context for one in every):
-            self.related.no_interface(file.path)
-            return None
-        of_files = [self._related(one, path in alone) for one, path in zip(every, paths, strict=True)]
-        return self._plan(files, of_files, merge, interface)
+            raise CannotMoveError("its files are of projects with other releases or rules")
+        of_files = [self._related(one, keys, path in alone) for one, path in zip(every, paths, strict=True)]
+        return self._plan(files, of_files, merge, keys)
 
     def _without_accepted(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
         """Return a file without diagnostics about code that copies keys under deprecated names and under new ones."""
         if file.source.syntax is not Syntax.PYTHON or not self._may_share_keys(file, examined):
             return examined
-        from cgmigrate.lint.key_interfaces import without_accepted
+        from cgmigrate.lint.key_groups import without_accepted
 
         return without_accepted(examined)
 
@@ -418,10 +427,10 @@ class Planner:
 
             return may_read_keys(file.document.text, file.document.catalogue)
         deprecated = file.document.catalogue.deprecated
-        return file.source.syntax is Syntax.YAML and any(deprecated & site.own.keys() for site in examined.sites)
+        return not file.source.syntax.is_documentation and any(deprecated & site.own.keys() for site in examined.sites)
 
-    def _merged_fillers(self, interface: KeyInterface) -> tuple[list[str], MergedSites, frozenset[str]] | None:
-        """Return the files of an interface with those that they are merged with, and which are merged with none.
+    def _merged_data(self, keys: KeyGroup) -> tuple[list[str], MergedSites, frozenset[str]] | None:
+        """Return the files of a group with those that they are merged with, and which are merged with none.
 
         None if a merge is not known.
         """
@@ -430,26 +439,29 @@ class Planner:
         paths: list[str] = []
         entries: list[MergedEntry] = []
         deep, alone = True, set[str]()
-        for path in interface.yaml:
-            if path in paths or (document := self.related.merged.files.document(path)) is None:
+        for path in keys.data:
+            if path in paths:
                 continue
+            document = self.related.merged.files.document(path)
             try:
-                members = self.related.members(path, document)
+                members = self.related.members(path, document) if document else None
             except CannotLinkError:
                 return None
-            entries += members.merge.shifted(len(paths))
-            paths += members.paths
-            alone.update([path] if len(members.paths) == 1 else [])
-            deep = deep and members.merge.deep
-        return [*paths, *interface.python], MergedSites(entries, deep), frozenset(alone)
+            entries += members.merge.shifted(len(paths)) if members else []
+            own = list(members.paths) if members else [path]
+            paths += own
+            alone.update(own if len(own) == 1 else [])
+            deep = deep and (members is None or members.merge.deep)
+        return [*paths, *keys.code], MergedSites(entries, deep), frozenset(alone)
 
-    def _related(self, file: ExaminedFile, is_alone: bool) -> ExaminedFile:
-        """Return a file of an interface with its other relations."""
+    def _related(self, file: ExaminedFile, keys: KeyGroup, is_alone: bool) -> ExaminedFile:
+        """Return a file of a group with its other relations."""
         from cgmigrate.documents.nesting import outer_of
         from cgmigrate.documents.yaml import YamlDocument
+        from cgmigrate.lint.key_groups import with_key_places
 
         if not isinstance(outer_of(file.document), YamlDocument):
-            return self._with_readers_of_overrides(file)
+            return with_key_places(self._with_readers_of_overrides(file), keys.names)
         relations = self.related.of(file.path, file.document) if is_alone else self.related.readers(file.path)
         return replace(file, relations=relations)
 

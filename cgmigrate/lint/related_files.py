@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cgmigrate.linking.command_files import CommandFiles
     from cgmigrate.linking.inherited_keys import InheritedKeys
     from cgmigrate.linking.key_code import KeyReader
-    from cgmigrate.linking.key_interfaces import KeyInterface
+    from cgmigrate.linking.key_groups import KeyGroup
     from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.open_places import OpenPlaces
@@ -38,6 +38,10 @@ def _with_unknown(relations: Relations, merge: UnknownMerge, path: str) -> Relat
     return replace(relations, merged_into=shown_path(merge.entry), merge_reason=f"{merge.reason} ({merge.named})")
 
 
+def _is_below(path: str, top: str | None) -> bool:
+    return top is None or path.startswith(top + os.sep)
+
+
 @dataclass(slots=True)
 class RelatedFiles:
     """The related files of a run's files, looked for only if a file is to be rewritten."""
@@ -52,7 +56,7 @@ class RelatedFiles:
     rule_folders_of: Callable[[str], Sequence[str]]
     """Returns the folders of the rules for a file."""
     _codes: dict[tuple[str | None, Catalogue], ProjectCode] = field(default_factory=dict)
-    _interfaces: dict[tuple[str | None, Catalogue], KeyInterface | None] = field(default_factory=dict)
+    _key_groups: dict[tuple[str | None, Catalogue], KeyGroup | None] = field(default_factory=dict)
     _projects: dict[str, str] = field(default_factory=dict)
     """By folder."""
     _shims: dict[str | None, str] = field(default_factory=dict)
@@ -155,21 +159,29 @@ class RelatedFiles:
         self.merged.files.add(real, document)
         return self.merged.inherits_settings(real)
 
-    def key_interface(self, path: str) -> KeyInterface | None:
-        """Return the key interface that a file belongs to, None if there is none."""
-        catalogue = self.catalogue_of(path)
-        top = self._project_of(path)
-        if (top, catalogue) not in self._interfaces:
-            from cgmigrate.linking.key_interfaces import key_interface_of
+    def key_group(self, path: str, read: Callable[[str], Document | None]) -> KeyGroup | None:
+        """Return the key group that a file belongs to, None if there is none; ``read`` returns the document of a file."""
+        catalogue, top = self.catalogue_of(path), self._project_of(path)
+        if (top, catalogue) not in self._key_groups:
+            from cgmigrate.linking.key_groups import key_group_of
 
-            yaml = [path for path in self.merged.files.sources.data if top is None or path.startswith(top + os.sep)]
-            self._interfaces[top, catalogue] = key_interface_of(self._code(top, catalogue), yaml, self.merged.files)
-        interface, real = self._interfaces[top, catalogue], os.path.realpath(path)
-        return interface if interface and real in (*interface.python, *interface.yaml) else None
+            names = sorted(catalogue.captures | catalogue.deprecated)
+            every = {os.path.realpath(item.path) for item in self.sources if item.syntax in (Syntax.YAML, Syntax.SHELL)}
+            data = [one for one in {*every, *self._tracked(top, names, "*.yaml", "*.yml")} if _is_below(one, top)]
+            code = [os.path.realpath(one) for one, _ in self._python_below(top)]
+            code = sorted({*code, *self._tracked(top, names, "*.py")})
+            self._key_groups[top, catalogue] = key_group_of(data, code, read, catalogue)
+        group = self._key_groups[top, catalogue]
+        return group if group and os.path.realpath(path) in group.members else None
 
-    def no_interface(self, path: str) -> None:
-        """Record that it is not known how the files of a key interface change together."""
-        self._interfaces[self._project_of(path), self.catalogue_of(path)] = None
+    def _tracked(self, top: str, words: Sequence[str], *patterns: str) -> list[str]:
+        from cgmigrate.project.checkout import tracked_files
+
+        return list(map(os.path.realpath, tracked_files(top, words, *patterns)))
+
+    def no_key_group(self, path: str) -> None:
+        """Record that the members of the key group of a file cannot move together."""
+        self._key_groups[self._project_of(path), self.catalogue_of(path)] = None
 
     def refuse(self, members: Members, path: str, reason: str) -> None:
         """Record that it is not known how some files change together with one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.settings import Settings
+from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.linking.key_code import KeyReader
@@ -36,6 +37,8 @@ class Relations:
     """Old name → an interpolation of the file that reads it."""
     followed: frozenset[int] = frozenset()
     """The sites whose readers change together with them, by index."""
+    key_places: Sequence[Span] = ()
+    """Where code names keys that move with the mappings that have them."""
     proved: Mapping[int, int] = field(default_factory=dict)
     """The sites whose fixes are proved for all code that has their objects, by index, each with the number of those
     that are written together."""

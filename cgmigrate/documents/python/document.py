@@ -52,15 +52,14 @@ from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.megatron.settings import ENABLE, Settings, Undecided
 from cgmigrate.megatron.source_trees import is_part_of_megatron
-from cgmigrate.text.edits import Edit, OverlapError, apply
+from cgmigrate.text.edits import Edit, OverlapError, apply, moved
 from cgmigrate.text.failures import TOO_DEEP, too_deep
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python.definitions import Definitions, OwnClass
-    from cgmigrate.documents.python.key_copies import KeyCopier
-    from cgmigrate.documents.python.key_copy_edits import KeyCopyText
-    from cgmigrate.documents.python.key_types import KeyType
+    from cgmigrate.documents.python.key_places import KeyPlace
+    from cgmigrate.documents.python.key_renames import Replacements
     from cgmigrate.documents.python.surroundings import PythonSurroundings
 
 ITSELF = "megatron-core itself, which defines these names: upgrade it instead"
@@ -107,9 +106,9 @@ class PythonDocument(TextDocument):
         self._fixes: dict[int, list[Edit]] = {}
         self.setters: Setters | None = None
         """The functions of the project with which rewrites are written that clear the old scope."""
-        self._copied: frozenset[int] = frozenset()
-        """The indices of the problems about copied keys."""
-        self._copies: dict[KeyCopier, frozenset[str]] = {}
+        self._renamed: frozenset[int] = frozenset()
+        """The indices of the problems about keys that get other names."""
+        self._spans_of_keys: list[Span] = []
         self._is_read = False
         self._checked = ""
         self._again: PythonDocument | None = None
@@ -310,90 +309,41 @@ class PythonDocument(TextDocument):
 
         return comments_of(self.text, self.comment_form)
 
-    @cached_property
-    def key_copiers(self) -> Sequence[KeyCopier]:
-        """The code that copies keys of a mapping by their names."""
-        from cgmigrate.documents.python.key_copies import copy_reader
-
-        return copy_reader(self._source).collected() if self._is_read else ()
-
-    def every_copier(self) -> Sequence[KeyCopier]:
-        """Return all code that may copy keys, and the lists and classes that other code may use for it."""
-        from cgmigrate.documents.python.key_copies import KeyCopier, copy_reader
-        from cgmigrate.documents.python.key_types import filled_classes_in
+    def key_places(self, names: Collection[str]) -> list[KeyPlace]:
+        """Return the places that name some keys of mappings. Raises NotFollowedError."""
+        from cgmigrate.documents.python.key_places import key_places_in
 
         if not self._is_read:
-            return ()
-        reader = copy_reader(self._source)
-        lists = [KeyCopier((), "", "", lists=[one]) for one in reader.constants]
-        filled = [KeyCopier((), "", "", types=[one]) for one in filled_classes_in(self._source)]
-        return [*reader.collected(), *lists, *filled]
+            return []
+        return key_places_in(self._source, names, [site.span for site in self.sites if not _is_undecided(site.own)])
 
-    @cached_property
-    def key_types(self) -> Sequence[KeyType]:
-        """The TypedDicts whose keys are settings."""
-        from cgmigrate.documents.python.key_types import typed_dicts_in
-
-        return typed_dicts_in(self._source) if self._is_read else ()
-
-    def copy_keys(
-        self, names: Mapping[int, Collection[str]], of_types: Collection[str], text: KeyCopyText
+    def rename_keys(
+        self, places: Sequence[KeyPlace], new: Replacements, same_value: frozenset[str], where: str
     ) -> list[Problem]:
-        """Add a problem for each name that copiers copy under its deprecated name, and return the problems.
+        """Add a problem for each place that names a key, and return the problems; ``where`` are the mappings in words.
 
-        Their fixes copy ``names`` as well, by the position of the copier, and give TypedDicts the keys ``of_types``.
-        Raises CannotEditError.
+        Their fixes name the keys that replace it in these mappings; those in ``same_value`` keep their values.
+        Raises NotFollowedError.
         """
-        from cgmigrate.documents.python.key_copy_edits import edits_of, type_edits
+        from cgmigrate.documents.python.key_renames import problem_of, renaming_edits
 
-        edits = edits_of(names, self.key_copiers, self._source)
-        edits += type_edits(self.key_types, of_types, self._source)
+        edits = renaming_edits(places, new, same_value, self._source)
         first = len(self.sites) + len(self.problems)
-        places = {
-            id(node): (name, node)
-            for at in names
-            for name, node in self.key_copiers[at].places()
-            if name in self.catalogue.deprecated
-        }
-        added: list[Problem] = []
-        types = [one for one in self.key_types if not one.names.issuperset(of_types)]
-        of_fields = ((self._source.of(field.target), field.target, True) for one in types for field in one.fields)
-        for name, node, is_field in [*((name, node, False) for name, node in places.values()), *of_fields]:
-            if name not in self.catalogue.deprecated:
-                continue
-            kind = ProblemKind.DEFINITION if is_field else ProblemKind.NAME_IN_TEXT
-            message = (text.field if is_field else text.message).replace("{name}", name)
-            index = first + len(added)
-            added.append(Problem(kind, self._source.span(node), message, index, text.fix, fix=text.fix))
-            self._fixes[index] = [] if len(added) > 1 else edits
+        added = [problem_of(place, new, where, first + at) for at, place in enumerate(places) if new[place.name]]
+        self._fixes |= {problem.index: [] if at else edits for at, problem in enumerate(added)}
         self.problems += added
-        self._copied = frozenset(problem.index for problem in added)
-        self._copies = {self.key_copiers[at]: frozenset(of_copier) for at, of_copier in names.items()}
+        self._renamed = frozenset(problem.index for problem in added)
+        self._spans_of_keys = [self.span_of(place) for place in places]
         return added
 
-    def _copies_of(self, again: PythonDocument) -> bool:
-        """Return whether an edited file copies all names that it should."""
-        return all(
-            any(
-                (one.keys, one.target) == (copier.keys, copier.target) and one.names >= names
-                for one in again.key_copiers
-            )
-            for copier, names in self._copies.items()
-        )
+    def span_of(self, place: KeyPlace) -> Span:
+        """Return the span of the statement, field or element of a place."""
+        is_statement = isinstance(place.owner, ast.stmt) and not isinstance(place.owner, ast.ClassDef)
+        return self._source.span(place.owner) if is_statement else place.span
 
-    def sites_outside_copiers(self) -> list[Site]:
-        """Return the sites that are no part of code that copies keys."""
-        spans = self.spans_of_copiers()
+    def _apart_from(self, spans: Sequence[Span]) -> list[Site]:
+        """Return the sites that do not begin in some spans."""
         return [site for site in self.sites if not any(one.start <= site.span.start < one.end for one in spans)]
-
-    def spans_of_copiers(self) -> list[Span]:
-        """Return the spans of the code that copies keys."""
-        fields = [self._source.span(field) for one in self.key_types for field in one.fields]
-        return [*(span for copier in self.key_copiers for span in self.spans_of(copier)), *fields]
-
-    def spans_of(self, copier: KeyCopier) -> list[Span]:
-        """Return the spans of the lists and statements of a copier."""
-        return [self._source.span(node) for node in copier.roots()]
 
     def risk(self, index: int) -> str:
         """Return why the fix of a site or problem is not safe; see ``sites.Document``."""
@@ -473,11 +423,12 @@ class PythonDocument(TextDocument):
         if again.problems and again.problems[0].kind in UNREADABLE:
             return f"it would no longer be read: {again.problems[0].message}"
         sites, sites_again = self.sites, again.sites
-        if self._copied.intersection(rewrites):
-            sites, sites_again = self.sites_outside_copiers(), again.sites_outside_copiers()
-            if not self._copies_of(again):
-                return "the code would not copy the keys that it should"
         fixes = [edit for index in rewrites if index >= len(self.sites) for edit in self._fixes[index]]
+        if any(index in self._renamed for index in rewrites):
+            sites = self._apart_from(self._spans_of_keys)
+            sites_again = again._apart_from(
+                [Span(moved(span.start, fixes), moved(span.end, fixes)) for span in self._spans_of_keys]
+            )
         owns = self._owns_after(fixes)
         expected = ((site.path, rewrites.get(site.index, owns[site.index])) for site in sites)
         if _by_path(expected) != _by_path((site.path, site.own) for site in sites_again):
@@ -516,6 +467,10 @@ def _without(removed: Sequence[SiteNodes], places: Iterable[SiteNodes]) -> list[
         place.links = [link for link in place.links if id(link) not in gone]
         place.inherits = None if id(place.inherits) in gone else place.inherits
     return kept
+
+
+def _is_undecided(own: Settings) -> bool:
+    return any(isinstance(value, Undecided) for value in own.values())
 
 
 def _with_computed(own: Settings, fixed: Settings) -> Settings:

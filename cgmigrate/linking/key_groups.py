@@ -1,0 +1,105 @@
+"""Key groups: the mappings of a project that have some keys, and the code that names these keys, which move together.
+
+A name at any place of the code that is not followed (``documents.python.key_places``) is a reason not to move any.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.paths import shown_path
+
+if TYPE_CHECKING:
+    from cgmigrate.documents.python.key_places import KeyPlace
+    from cgmigrate.documents.sites import Document, Site
+    from cgmigrate.megatron.catalogue import Catalogue
+
+MOST_FILES = 2_000
+"""Files with mappings that one group may have."""
+_Read = Callable[[str], "Document | None"]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyGroup:
+    """The files of a group, by their real paths; ``names`` are the deprecated keys that their mappings have."""
+
+    data: tuple[str, ...]
+    names: frozenset[str]
+    code: tuple[str, ...] = ()
+    others: Mapping[str, str] = field(default_factory=dict)
+    """New key → the place of a mapping that has no deprecated one: code that names new keys reads it."""
+    reason: str = ""
+    """Why its members cannot move; empty if that is not known."""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The files that change together."""
+        return (*self.data, *self.code)
+
+
+def key_group_of(data: Iterable[str], code: Iterable[str], read: _Read, catalogue: Catalogue) -> KeyGroup | None:
+    """Return the group of a project, None if no mapping has a deprecated key.
+
+    ``data`` are the files of the project with settings, ``code`` those of Python; ``read`` returns the document of one.
+    """
+    own: dict[str, frozenset[str]] = {}
+    others: dict[str, str] = {}
+    for path in sorted(data):
+        document = read(path)
+        if document is None:
+            continue
+        named = [(site, catalogue.deprecated & site.own.keys()) for site in document.sites if is_mapping(site)]
+        if any(names for _, names in named):
+            own[path] = frozenset(name for _, names in named for name in names)
+            continue
+        for site, _ in named:
+            line = document.text.count("\n", 0, site.span.start) + 1
+            for name in site.own:
+                others.setdefault(name, f"{shown_path(path)}:{line}")
+    if not own or len(own) > MOST_FILES:
+        return None
+    names = frozenset().union(*own.values())
+    group = KeyGroup(tuple(own), names, others=others)
+    return _with_code(group, code, read, catalogue)
+
+
+def is_mapping(site: Site) -> bool:
+    """Return whether the settings of a site are keys of a mapping, and no flags or objects."""
+    return site.origin is None and not site.flags
+
+
+def _with_code(group: KeyGroup, code: Iterable[str], read: _Read, catalogue: Catalogue) -> KeyGroup:
+    from cgmigrate.documents.python import PythonDocument
+    from cgmigrate.documents.python.key_places import NotFollowedError
+
+    paths = []
+    newer = {name for old in group.names for name in newer_names(old, catalogue)}
+    for path in sorted(code):
+        if is_part_of_megatron(os.path.abspath(path)) or not isinstance(document := read(path), PythonDocument):
+            continue
+        try:
+            places = document.key_places(group.names)
+        except NotFollowedError as error:
+            return KeyGroup(group.data, group.names, reason=f"{shown_path(path)}:{error.line} ({error})")
+        if places or _places_of(document, newer):
+            paths.append(path)
+    return KeyGroup(group.data, group.names, tuple(paths), group.others)
+
+
+def _places_of(document, names: Collection[str]) -> Sequence[KeyPlace]:  # type: ignore[no-untyped-def]
+    from cgmigrate.documents.python.key_places import NotFollowedError
+
+    try:
+        places: Sequence[KeyPlace] = document.key_places(names)
+    except NotFollowedError:
+        return ()
+    return places
+
+
+def newer_names(old: str, catalogue: Catalogue) -> set[str]:
+    """Return the captured settings that replace a deprecated one."""
+    return {name for name in catalogue.captures if old in catalogue.older_names(name)}

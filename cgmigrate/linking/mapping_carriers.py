@@ -1,0 +1,275 @@
+"""What in the code of a project may carry a mapping of a configuration: variables, parameters, attributes, functions.
+
+A configuration comes from a loader of files, and a mapping in it is reached by the keys that lead to it: ``cfg["model"]``,
+``cfg.model``, ``for name, part in cfg.items()``. What gets such a value may carry it, and so may a parameter to which it
+is passed, and what a function returns. Attributes and keys are distinguished by their names only.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.project_texts import ProjectTexts
+from cgmigrate.megatron.source_trees import is_part_of_megatron
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_PASSING = (*_FUNCTIONS, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.Return, ast.Call)
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_COPIES = frozenset(("dict", "copy", "deepcopy", "create", "to_container", "cast", "merge", "OmegaConf", "DictConfig"))
+"""Functions that return what they get, or a copy of it."""
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_Definition = _Function | ast.ClassDef
+_LOADERS = ("safe_load", "full_load", "unsafe_load", "load", "load_all", "compose", "fromfile")
+_OWNERS = ("yaml", "YAML", "OmegaConf", "json", "tomllib", "toml")
+_EVERYWHERE = ""
+_RETURNED = "()"
+
+
+class _Carrier(NamedTuple):
+    """A name, and the function in which it is a variable: its file and line. Attributes and keys have none."""
+
+    scope: str
+    name: str
+
+
+class _Names(NamedTuple):
+    """The names of carriers at a place."""
+
+    keys: set[str]
+    """Of attributes and keys."""
+    variables: set[str]
+    functions: set[str]
+    """Functions that return one."""
+    own: Collection[str] | None
+    """The functions of the project that a file calls; what others return is an object with what they get. None if only
+    mappings are carried."""
+
+
+@dataclass
+class MappingCarriers:
+    """The carriers in a project, by the key of the mapping."""
+
+    texts: ProjectTexts
+    _of_keys: dict[tuple[tuple[str, ...], bool], frozenset[_Carrier]] = field(default_factory=dict)
+    _nodes: dict[str, dict[str, list[ast.AST]]] = field(default_factory=dict)
+
+    def names_at(self, keys: tuple[str, ...], path: str, line: int, *, objects: bool) -> frozenset[str]:
+        """Return the names that may carry the mapping under some keys, at a line of a file.
+
+        With ``objects``, these are also the names of objects that get its values.
+        """
+        if (keys, objects) not in self._of_keys:
+            self._of_keys[keys, objects] = self._carriers(keys, objects=objects)
+        around = [node for node in self._functions(path) if _is_in(line, node)]
+        scopes = {_EVERYWHERE, path, *(_scope_of(path, node) for node in around)}
+        return frozenset(one.name for one in self._of_keys[keys, objects] if one.scope in scopes)
+
+    def _carriers(self, keys: tuple[str, ...], *, objects: bool) -> frozenset[_Carrier]:
+        every, words = {_Carrier(_EVERYWHERE, key) for key in keys}, {*keys, *_LOADERS}
+        while words:
+            paths = [path for path in self.texts.holding(words) if path.endswith(".py")]
+            names: dict[str, set[str]] = {}
+            for one in every:
+                names.setdefault(one.scope, set()).add(one.name)
+            new = {one for path in paths for one in self._carrying_in(path, names, objects=objects)} - every
+            every |= new
+            words = {one.name for one in new}
+        return frozenset(every)
+
+    def _carrying_in(self, path: str, known: Mapping[str, set[str]], *, objects: bool) -> Iterator[_Carrier]:
+        """Yield what gets a value in a file which something known carries; ``known`` are names by their scopes."""
+        returned = known.get(_RETURNED, set())
+        for scope, nodes in self._by_scope(path).items():
+            variables = known.get(path, set()) | known.get(scope, set())
+            own = self._own_functions(path) if objects else None
+            names = _Names(known.get(_EVERYWHERE, set()), variables, returned, own)
+            for node in nodes:
+                if objects:
+                    yield from (one for base in _getting(node, names) for one in _bound(base, scope))
+                match node:
+                    case ast.Assign(targets=targets, value=value) if _carries(value, names):
+                        yield from (one for target in targets for one in _bound(target, scope))
+                    case ast.AnnAssign(target=target, value=ast.expr() as value) if _carries(value, names):
+                        yield from _bound(target, scope)
+                    case ast.NamedExpr(target=target, value=value) if _carries(value, names):
+                        yield from _bound(target, scope)
+                    case ast.For(target=target, iter=value) if _has_part(value, names):
+                        yield from _bound(target, scope)
+                    case ast.FunctionDef(decorator_list=[_, *_]) if _is_started_with_it(node):
+                        yield from (_Carrier(_scope_of(path, node), one.arg) for one in node.args.args)
+                    case ast.Return(value=ast.expr() as value) if _carries(value, names):
+                        yield _Carrier(_RETURNED, scope.rpartition(":")[2])
+                    case ast.Call():
+                        yield from self._parameters(path, node, names)
+
+    def _parameters(self, path: str, call: ast.Call, names: _Names) -> Iterator[_Carrier]:
+        """Yield the parameters to which a call in a file gives a carrier."""
+        named = [one.arg for one in call.keywords if one.arg and _carries(one.value, names)]
+        positions = [at for at, one in enumerate(call.args) if _carries(one, names)]
+        for where, function in self._called(path, dotted(call.func)) if named or positions else ():
+            own = _scope_of(where, function)
+            yield from (_Carrier(own, name) for name in (*named, *_named_at(function, positions)))
+
+    def _called(self, path: str, callee: str) -> Iterator[tuple[str, _Function]]:
+        """Yield the functions that a name in a file may be: its own, what it imports, and methods of any object."""
+        owner, _, name = callee.rpartition(".")
+        module = self._imports(path).get(owner or name, "")
+        holding = self.texts.holding((f"def {name}(", f"class {name}")) if name else []
+        every = [one for one in holding if one.endswith(".py")]
+        if not owner and not module:
+            every = [path] if path in every else []
+        elif module:
+            # A package may import it from another of its modules.
+            every = [one for one in every if _is_module(one, module)] or every
+        for where in every:
+            made = (_made_by(node) for node in self._definitions(where) if node.name == name)
+            yield from ((where, one) for one in made if one is not None)
+
+    def _own_functions(self, path: str) -> frozenset[str]:
+        """Return the functions that a file defines or imports from the project."""
+        own = {node.name for node in self._functions(path)}
+        imported = {name for name, module in self._imports(path).items() if name[:1].islower() and self._is_own(module)}
+        return frozenset(own | imported)
+
+    def _is_own(self, module: str) -> bool:
+        return os.path.exists(os.path.join(self.texts.top, *module.split(".")[:1]))
+
+    def _imports(self, path: str) -> dict[str, str]:
+        """Return the names that a file imports, each with its module."""
+        names: dict[str, str] = {}
+        for node in (node for nodes in self._by_scope(path).values() for node in nodes):
+            if isinstance(node, ast.ImportFrom):
+                names |= {one.asname or one.name: node.module or one.name for one in node.names}
+            elif isinstance(node, ast.Import):
+                names |= {one.asname or one.name: one.name for one in node.names}
+        return names
+
+    def _definitions(self, path: str) -> list[_Definition]:
+        every = (node for nodes in self._by_scope(path).values() for node in nodes)
+        return [node for node in every if isinstance(node, (*_FUNCTIONS, ast.ClassDef))]
+
+    def _functions(self, path: str) -> list[_Function]:
+        every = (node for nodes in self._by_scope(path).values() for node in nodes)
+        return [node for node in every if isinstance(node, _FUNCTIONS)]
+
+    def _by_scope(self, path: str) -> dict[str, list[ast.AST]]:
+        """Return the nodes of a file that pass values on, by the function around them; at the top that is the file."""
+        if path not in self._nodes:
+            try:
+                tree = ast.parse("" if is_part_of_megatron(path) else self.texts.text(path))
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                tree = ast.Module([], [])
+            self._nodes[path] = {}
+            for scope, node in _scoped(tree, path, path):
+                if isinstance(node, (*_PASSING, *_IMPORTS)):
+                    self._nodes[path].setdefault(scope, []).append(node)
+        return self._nodes[path]
+
+
+def _scoped(node: ast.AST, scope: str, path: str) -> Iterator[tuple[str, ast.AST]]:
+    yield scope, node
+    inner = _scope_of(path, node) if isinstance(node, _FUNCTIONS) else scope
+    for child in ast.iter_child_nodes(node):
+        yield from _scoped(child, inner, path)
+
+
+def _scope_of(path: str, node: ast.AST) -> str:
+    return f"{path}:{getattr(node, 'lineno', 0)}:{getattr(node, 'name', '')}"
+
+
+def _is_in(line: int, node: ast.AST) -> bool:
+    return bool(getattr(node, "lineno", 0) <= line <= getattr(node, "end_lineno", 0))
+
+
+def _is_module(path: str, module: str) -> bool:
+    """Return whether a file may be a module: the last two parts of its name are those of the path."""
+    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    return parts[-2:] == module.split(".")[-2:] or ("." not in module and parts[-1:] == [module])
+
+
+def _made_by(node: _Definition) -> _Function | None:
+    """Return the function that is called: for a class the one that makes its objects."""
+    if not isinstance(node, ast.ClassDef):
+        return node
+    return next((one for one in node.body if isinstance(one, _FUNCTIONS) and one.name == "__init__"), None)
+
+
+def _named_at(function: _Function, positions: list[int]) -> Iterator[str]:
+    """Yield the parameters at some positions, which do not count the object of a method."""
+    every = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
+    shift = 1 if every[:1] in (["self"], ["cls"]) else 0
+    yield from (every[at + shift] for at in positions if at + shift < len(every))
+    if function.args.vararg and any(at + shift >= len(every) for at in positions):
+        yield function.args.vararg.arg
+
+
+def _carries(value: ast.expr, names: _Names) -> bool:
+    """Return whether an expression may be a mapping that some names carry, or a list or mapping with it."""
+    match value:
+        case ast.Name(id=name):
+            return name in names.variables
+        case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            return name in names.keys
+        case ast.Call(func=ast.Attribute(attr="get" | "pop" | "setdefault"), args=[ast.Constant(value=name), *_]):
+            return name in names.keys
+        case ast.Call(func=func, args=args, keywords=keywords):
+            callee = dotted(func).rpartition(".")[2]
+            own = [func.value] if isinstance(func, ast.Attribute) else []
+            is_made = names.own is not None and callee not in names.own
+            every = (*args, *own, *(one.value for one in keywords)) if callee in _COPIES or is_made else ()
+            return callee in names.functions or _is_loader(func) or any(_carries(one, names) for one in every)
+        case ast.Starred(value=one) | ast.Await(value=one):
+            return _carries(one, names)
+        case ast.List(elts=every) | ast.Tuple(elts=every) | ast.BoolOp(values=every):
+            return any(_carries(one, names) for one in every)
+        case ast.IfExp(body=first, orelse=second) | ast.BinOp(left=first, right=second):
+            return _carries(first, names) or _carries(second, names)
+    return False
+
+
+def _is_loader(function: ast.expr) -> bool:
+    """Return whether a call reads a configuration."""
+    owner, _, name = dotted(function).rpartition(".")
+    return name in _LOADERS and (name != "load" or owner.rpartition(".")[2] in _OWNERS)
+
+
+def _is_started_with_it(function: ast.FunctionDef) -> bool:
+    """Return whether Hydra starts a function with a configuration."""
+    return any("hydra" in ast.unparse(one) for one in function.decorator_list)
+
+
+def _has_part(value: ast.expr, names: _Names) -> bool:
+    """Return whether a loop goes through the values of a mapping that some names carry, or through a list with one."""
+    match value:
+        case ast.List() | ast.Tuple():
+            return _carries(value, names)
+        case ast.Call(func=ast.Attribute(attr="items" | "values", value=of)):
+            return _carries(of, names)
+    return False
+
+
+def _getting(node: ast.AST, names: _Names) -> Iterator[ast.expr]:
+    """Yield the objects whose attributes get values of what some names carry."""
+    match node:
+        case ast.Assign(targets=[ast.Attribute(value=base)], value=value):
+            if any(_carries(one, names) for one in ast.walk(value) if isinstance(one, ast.expr)):
+                yield base
+        case ast.Call(func=ast.Name(id="setattr"), args=[base, _, value]):
+            if any(_carries(one, names) for one in ast.walk(value) if isinstance(one, ast.expr)):
+                yield base
+
+
+def _bound(target: ast.expr, scope: str) -> Iterator[_Carrier]:
+    """Yield what an assignment gives a value: variables, attributes and keys."""
+    match target:
+        case ast.Name(id=name):
+            yield _Carrier(scope, name)
+        case ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            yield _Carrier(_EVERYWHERE, name)
+        case ast.Tuple(elts=every) | ast.List(elts=every):
+            yield from (one for part in every for one in _bound(part, scope))

@@ -1,0 +1,269 @@
+"""Proposals of key groups: the mappings of a project and the code that names their keys are changed in one edit set."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.python.key_places import KeyForm, KeyPlace, NotFollowedError
+from cgmigrate.documents.sites import CannotEditError, Site
+from cgmigrate.linking.key_groups import KeyGroup, is_mapping, newer_names
+from cgmigrate.lint.closure import Write, counterexample
+from cgmigrate.lint.diagnostics import SiteCase
+from cgmigrate.lint.edit_sets import FileGroup, Place, Proposal
+from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.kinds import rule_for
+from cgmigrate.megatron.settings import FIELDS, Settings
+from cgmigrate.text.plurals import counted
+from cgmigrate.text.spans import Span
+
+
+class CannotMoveError(Exception):
+    """A group cannot move together; the message says why."""
+
+
+class Proposed(NamedTuple):
+    """Files with what their sites would get."""
+
+    group: FileGroup
+    proposals: list[Proposal]
+    cases: dict[Place, SiteCase]
+
+
+def moved_together(
+    group: FileGroup, proposals: list[Proposal], cases: dict[Place, SiteCase], keys: KeyGroup
+) -> Proposed:
+    """Return proposals in which the mappings of a group and the code that names their keys change together.
+
+    Raises CannotMoveError.
+    """
+    return _Move(Proposed(group, proposals, cases), keys).made()
+
+
+@dataclass(frozen=True)
+class _Move:
+    proposed: Proposed
+    keys: KeyGroup
+
+    @property
+    def _files(self) -> Sequence[ExaminedFile]:
+        return self.proposed.group.files
+
+    @cached_property
+    def _mappings(self) -> dict[Place, Site]:
+        """The mappings with a deprecated key."""
+        return {
+            (number, site.index): site
+            for number, file in enumerate(self._files)
+            for site in file.document.sites
+            if is_mapping(site) and not self.keys.names.isdisjoint(site.own)
+        }
+
+    @cached_property
+    def _joined(self) -> list[Proposal]:
+        return [one for one in self.proposed.proposals if not self._mappings.keys().isdisjoint(one.members)]
+
+    @cached_property
+    def _rewrites(self) -> dict[Place, Settings]:
+        return {place: own for one in self._joined for place, own in one.rewrites.items()}
+
+    def made(self) -> Proposed:
+        """Return the proposals with those of the group as one. Raises CannotMoveError."""
+        self._check_mappings()
+        new = self._replacements()
+        same = frozenset(old for old, names in new.items() if len(names) == 1 and self._keeps_value(old, names[0]))
+        self._check_new_names(new, same)
+        files, places = list(self._files), list[Place]()
+        for number, file in enumerate(self._files):
+            if isinstance(file.document, PythonDocument):
+                try:
+                    files[number], added = self._with_code(file, file.document, new, same)
+                except (NotFollowedError, CannotEditError) as error:
+                    line = f":{error.line}" if isinstance(error, NotFollowedError) else ""
+                    raise CannotMoveError(f"{file.path}{line} ({error})") from error
+                places += [(number, index) for index in added]
+        return self._as_one_set(files, places)
+
+    # --- the mappings -----------------------------------------------------------------------------
+
+    def _check_mappings(self) -> None:
+        """Raise CannotMoveError if a mapping stays as it is, or two of them are not sound together."""
+        moving = {place for one in self._joined for place in one.members}
+        for place in self._mappings:
+            if place not in moving:
+                raise CannotMoveError(f"{self._name(place)} keeps its settings")
+        writes = [
+            Write(site.own, self._after(place), self.proposed.cases[place].reader, self._name(place))
+            for place, site in self._mappings.items()
+        ]
+        if pair := counterexample(writes, self._files[0].context):
+            raise CannotMoveError(f"something else would be captured by {pair}")
+
+    def _after(self, place: Place) -> Settings:
+        return self._rewrites.get(place, self._mappings[place].own)
+
+    def _name(self, place: Place) -> str:
+        file = self._files[place[0]]
+        line = file.document.text.count("\n", 0, self._mappings[place].span.start) + 1
+        return f"{file.path}:{line}"
+
+    def _replacements(self) -> dict[str, list[str]]:
+        """Return each old key with the new ones that the mappings have instead."""
+        catalogue = self._files[0].document.catalogue
+        new: dict[str, dict[str, None]] = {}
+        for place, site in self._mappings.items():
+            after = self._after(place)
+            for old in self.keys.names & site.own.keys() - after.keys():
+                names = [name for name in after if name not in site.own and old in catalogue.all_older_names(name)]
+                new.setdefault(old, {}).update(dict.fromkeys(names))
+        return {
+            old: sorted(names, key=lambda name: FIELDS.index(name) if name in FIELDS else len(FIELDS))
+            for old, names in new.items()
+        }
+
+    def _keeps_value(self, old: str, new: str) -> bool:
+        """Return whether each mapping with a key has its value under the new name, and nothing else changes."""
+        for place, site in self._mappings.items():
+            if old in site.own:
+                after = self._after(place)
+                rest = {name: value for name, value in after.items() if name != new}
+                others = {name: value for name, value in site.own.items() if name != old}
+                if new in site.own or after.get(new) != site.own[old] or not rest.keys() <= others.keys() | {*FIELDS}:
+                    return False
+        return True
+
+    def _check_new_names(self, new: Mapping[str, Sequence[str]], same: frozenset[str]) -> None:
+        """Raise CannotMoveError if something has or reads a new key already, beside the mappings that get it."""
+        every = {name for names in new.values() for name in names}
+        if taken := next((name for name in every if name in self.keys.others), ""):
+            if self.keys.code:
+                raise CannotMoveError(f"{self.keys.others[taken]} has `{taken}` already")
+        before = {name for site in self._mappings.values() for name in site.own}
+        for file in self._files:
+            if isinstance(file.document, PythonDocument):
+                for place in _places_in(file, every):
+                    is_list = place.form in (KeyForm.FIELD, KeyForm.ELEMENT, KeyForm.SHOWN)
+                    is_known = is_list or (place.name in before and not self._is_added(place.name))
+                    if not is_known:
+                        line = file.document.text.count("\n", 0, place.span.start) + 1
+                        raise CannotMoveError(f"{file.path}:{line} reads `{place.name}` already")
+
+    def _is_added(self, name: str) -> bool:
+        """Return whether a mapping gets a key that it has not."""
+        return any(name in self._after(place) and name not in site.own for place, site in self._mappings.items())
+
+    # --- the code ---------------------------------------------------------------------------------
+
+    def _with_code(
+        self, file: ExaminedFile, document: PythonDocument, new: Mapping[str, Sequence[str]], same: frozenset[str]
+    ) -> tuple[ExaminedFile, list[int]]:
+        """Return a file of code with the diagnostics about the keys that it names, and their indices."""
+        places = document.key_places(new.keys())
+        if gone := next((one for one in places if not new[one.name] and one.form is not KeyForm.SHOWN), None):
+            line = document.text.count("\n", 0, gone.span.start) + 1
+            raise NotFollowedError(f"`{gone.name}` is read, and would be deleted", line)
+        self._check_lists(places, same, document)
+        problems = document.rename_keys(places, new, same, self._where())
+        with_rules = [(problem, rule_for(problem.kind, file.context.rules)) for problem in problems]
+        if any(rule is None for _, rule in with_rules):
+            raise CannotMoveError(f"no rule reports the code that names these keys ({file.path})")
+        spans = [document.span_of(place) for place in places]
+        others = without_spans(file, spans) if spans else file
+        own = tuple((problem, rule) for problem, rule in with_rules if rule)
+        return replace(others, problems=(*others.problems, *own)), [problem.index for problem in problems]
+
+    def _check_lists(self, places: Iterable[KeyPlace], same: frozenset[str], document: PythonDocument) -> None:
+        """Raise NotFollowedError if code copies only some of the settings that a mapping has."""
+        captured = document.catalogue.captures
+        needed = {name for site in self._mappings.values() for name in site.own if name in captured}
+        for place in places:
+            if place.form is KeyForm.ELEMENT and place.name not in same:
+                elements = place.owner.elts if isinstance(place.owner, (ast.List, ast.Tuple, ast.Set)) else ()
+                names = {one.value for one in elements if isinstance(one, ast.Constant)}
+                if missing := sorted(needed - names):
+                    line = document.text.count("\n", 0, place.span.start) + 1
+                    raise NotFollowedError(f"the list has no `{missing[0]}`", line)
+
+    def _where(self) -> str:
+        """Return the mappings in words."""
+        first = min(self._mappings)
+        more = len({number for number, _ in self._mappings}) - 1
+        return self._name(first) + (f" and {counted(more, 'more file')}" if more else "")
+
+    # --- the set ----------------------------------------------------------------------------------
+
+    def _as_one_set(self, files: Sequence[ExaminedFile], places: Sequence[Place]) -> Proposed:
+        of_data = {number for number, _ in self._mappings}
+        files = [self._with_followed(number, file) if number in of_data else file for number, file in enumerate(files)]
+        members = [place for one in self._joined for place in one.members]
+        together = Proposal((*members, *places), {**self._rewrites, **{place: {} for place in places}})
+        kept = {(number, index) for number, file in enumerate(files) for index in file.cases}
+        others = [one for one in self.proposed.proposals if one not in self._joined and kept.issuperset(one.members)]
+        cases = {place: case for place, case in self.proposed.cases.items() if place in kept}
+        return Proposed(replace(self.proposed.group, files=files), [together, *others], cases)
+
+    def _with_followed(self, number: int, file: ExaminedFile) -> ExaminedFile:
+        """Return a file whose mappings have no risk by the code that reads their keys."""
+        own = frozenset(index for at, index in self._mappings if at == number)
+        return replace(file, relations=replace(file.relations, followed=own))
+
+
+def _places_in(file: ExaminedFile, names: Iterable[str]) -> Sequence[KeyPlace]:
+    assert isinstance(file.document, PythonDocument)
+    try:
+        return file.document.key_places(frozenset(names))
+    except NotFollowedError as error:
+        raise CannotMoveError(f"{file.path}:{error.line} ({error})") from error
+
+
+def with_key_places(file: ExaminedFile, names: frozenset[str]) -> ExaminedFile:
+    """Return a file of code with where it names some keys."""
+    if not isinstance(file.document, PythonDocument):
+        return file
+    spans = tuple(file.document.span_of(place) for place in _places_in(file, names))
+    return replace(file, relations=replace(file.relations, key_places=spans))
+
+
+def without_spans(file: ExaminedFile, spans: Sequence[Span]) -> ExaminedFile:
+    """Return a file without what there is to say about the code in some spans."""
+
+    def is_inside(span: Span) -> bool:
+        return any(one.start <= span.start < one.end for one in spans)
+
+    sites = {site.index for site in file.document.sites if is_inside(site.span)}
+    return replace(
+        file,
+        problems=tuple(one for one in file.problems if not is_inside(one[0].span)),
+        cases={index: case for index, case in file.cases.items() if index not in sites},
+        diagnostics=tuple(one for one in file.diagnostics if not is_inside(one.span)),
+        skipped=tuple(one for one in file.skipped if not is_inside(one[0].span)),
+    )
+
+
+def without_accepted(file: ExaminedFile) -> ExaminedFile:
+    """Return a file without diagnostics about classes and lists that have each old key under its new names, too."""
+    document = file.document
+    if not isinstance(document, PythonDocument):
+        return file
+    catalogue = document.catalogue
+    try:
+        places = document.key_places(catalogue.captures)
+    except NotFollowedError:
+        return file
+    owners: dict[int, list[KeyPlace]] = {}
+    for place in places:
+        if place.form in (KeyForm.FIELD, KeyForm.ELEMENT):
+            owners.setdefault(id(place.owner), []).append(place)
+    accepted = [of_owner for of_owner in owners.values() if _has_both(of_owner, document)]
+    spans = [document.span_of(place) for of_owner in accepted for place in of_owner]
+    return without_spans(file, spans) if spans else file
+
+
+def _has_both(places: Sequence[KeyPlace], document: PythonDocument) -> bool:
+    names = {place.name for place in places}
+    old = names & document.catalogue.deprecated
+    return bool(old) and all(newer_names(one, document.catalogue) & names for one in old)
