@@ -52,9 +52,10 @@ _READS_TEXT = re.compile(
     r"read_text|read_bytes|readline|\.read\(\)|splitlines|getsource|hashlib|\bopen\(|fileinput|\bast\.parse\("
 )
 _BY_POSITION_IN_CODE = re.compile(
-    r"\bhashlib\b|\.splitlines\(\)\[|\.readlines\(\)\[|\.readline\(|\bast\.parse\(|\blen\(open\(|\bdifflib\b|getsource|\btokenize\."
+    r"\bhashlib\b|\.splitlines\(\)\[|\.readlines\(\)\[|\.readline\(|\blen\(open\(|\bdifflib\b"
     r"|\bfor [\w, ]+ in (?:enumerate\()?(?:open\(|f\b|file\b|fh\b|fp\b)|\bfileinput\b|\bpopen\(|\bzlib\b|\bfilecmp\b"
 )
+_OF_SYNTAX = re.compile(r"\bast\.parse\(|getsource|\btokenize\.")
 _LINES = re.compile(r"\bsplitlines\(|\breadlines\(|\.split\([\"']\\n|\bin (?:open\(|f\b|file\b|fh\b|fp\b)")
 """Goes through the lines of a file."""
 _LOADS = re.compile(r"\bloads?\w*\((?:[^()\n]|\([^()\n]*\))*\)")
@@ -250,7 +251,10 @@ def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, s
     if not _READS_TEXT.search(text):
         return None
     is_any_code = change.path.endswith(".py") and _ANY_CODE.search(text)
-    if (is_reached or is_any_code) and (match := _BY_POSITION_IN_CODE.search(_LOADS.sub("load()", text))):
+    by_position = _BY_POSITION_IN_CODE.search(_about(text, change))
+    if change.path.endswith(".py"):
+        by_position = by_position or _OF_SYNTAX.search(text)
+    if (is_reached or is_any_code) and (match := by_position):
         return text.count("\n", 0, match.start()) + 1, match.group()
     if not is_reached and not _ANY_FILE.search(text):
         return None
@@ -259,6 +263,34 @@ def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, s
         if is_of_line and (change.is_cut_by(value) if is_reached and is_pattern else change.is_seen_by(value)):
             return line, value[:60]
     return None
+
+
+def _about(text: str, change: TextChange) -> str:
+    """Return code without what loads a file, and without loops over the lines of other files, which it names."""
+    lines = text.split("\n")
+    for line, names in _files_read_by_line(text):
+        lines[line - 1] = lines[line - 1] if change.name in names else ""
+    return _LOADS.sub("load()", "\n".join(lines))
+
+
+@lru_cache(maxsize=4096)
+def _files_read_by_line(text: str) -> list[tuple[int, list[str]]]:
+    """Return the lines of code with a loop over a file whose name it has, each with the names that this may be."""
+    tree = _tree(text)
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            values.setdefault(node.targets[0].id, []).append(node.value)
+    result = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.With(items=[ast.withitem(ast.Call(func=ast.Name("open"), args=[path, *_]), ast.Name(name))]):
+                every = values.get(path.id, [path]) if isinstance(path, ast.Name) else [path]
+                files = [[str(one.value) for one in _texts_in(value) if "." in str(one.value)] for value in every]
+                if all(files):
+                    loops = (one for one in ast.walk(node) if isinstance(one, ast.For) and dotted(one.iter) == name)
+                    result += [(one.lineno, [file[-1].rpartition("/")[2] for file in files]) for one in loops]
+    return result
 
 
 @lru_cache(maxsize=4096)
