@@ -57,7 +57,7 @@ class EntryFilter:
     parts: frozenset[str] = frozenset()
     """The parts of names for which it looks; empty if it looks at all entries."""
     names: frozenset[str] = frozenset()
-    """The variables, attributes and keys of what it goes through."""
+    """The names under which it has what it goes through."""
     types: frozenset[str] | None = None
     """The types for which it tests values; None if it looks at them in another way."""
 
@@ -134,21 +134,28 @@ def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def _names_of(node: ast.expr, sources: Sequence[ast.expr] = ()) -> frozenset[str]:
-    """Return the names in an expression, and in the values of a variable."""
-    names: set[str] = set()
-    for one in (below for part in (node, *sources) for below in _without_functions(part)):
-        match one:
-            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
-                names.add(name)
-    return frozenset(names)
+    """Return the names under which code has what it goes through: of variables, attributes, keys and functions."""
+    return frozenset(name for part in (node, *sources) for name in _last_names(part))
 
 
-def _without_functions(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and those below it, but not those of a function that it gets."""
-    yield node
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.Lambda):
-            yield from _without_functions(child)
+def _last_names(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
+            yield name
+        case ast.Subscript(value=of):
+            yield from _last_names(of)
+        case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str(name)), *_]):
+            yield name
+        case ast.Call(func=func, args=args):
+            callee = dotted(func).rpartition(".")[2]
+            yield callee
+            parts = [*args, *([func.value] if isinstance(func, ast.Attribute) else [])]
+            is_view = callee in _VIEWS or callee in _ENTRIES or callee in _AROUND or callee == "copy"
+            yield from (name for one in parts if is_view for name in _last_names(one))
+        case ast.Lambda():
+            return
+        case _:
+            yield from (name for one in ast.iter_child_nodes(node) for name in _last_names(one))
 
 
 def _values_of_variables(tree: ast.AST) -> dict[str, list[ast.expr]]:

@@ -25,7 +25,8 @@ _Read = Callable[[str], "Document | None"]
 
 @dataclass(frozen=True, slots=True)
 class KeyGroup:
-    """The files of a group, by their real paths; ``names`` are the deprecated keys that their mappings have."""
+    """The files of a group, by their real paths; ``names`` are the deprecated keys that their mappings have, and
+    those that the same keys replace."""
 
     data: tuple[str, ...]
     names: frozenset[str]
@@ -63,7 +64,9 @@ def key_group_of(data: Iterable[str], code: Iterable[str], read: _Read, catalogu
     if not own or len(own) > MOST_FILES:
         return None
     names = frozenset().union(*own.values())
-    group = KeyGroup(tuple(own), names, others=others)
+    new = {name for old in names for name in catalogue[old].replaced_by}
+    beside = {old for old in catalogue.deprecated if new.issuperset(catalogue[old].replaced_by or ("",))}
+    group = KeyGroup(tuple(own), names | beside, others=others)
     return _with_code(group, code, read, catalogue)
 
 
@@ -85,7 +88,8 @@ def _with_code(group: KeyGroup, code: Iterable[str], read: _Read, catalogue: Cat
             places = document.key_places(group.names)
         except NotFollowedError as error:
             return KeyGroup(group.data, group.names, reason=f"{shown_path(path)}:{error.line} ({error})")
-        if places or _places_of(document, newer):
+        sets_newer = any(not newer.isdisjoint(site.own) for site in document.sites)
+        if places or sets_newer or _places_of(document, newer):
             paths.append(path)
     return KeyGroup(group.data, group.names, tuple(paths), group.others)
 

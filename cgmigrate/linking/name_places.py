@@ -143,7 +143,9 @@ def _in_page(path: str, before: str, after: str) -> _Form:
     """Return what a name in a page is: none for prose and examples. A page among tests is what these expect."""
     if is_test(path) or DOCTEST.match(before) or _FIELD.search(before):
         return PlaceKind.TEXT, None
-    return (PlaceKind.OVERRIDE if _ASSIGNED.match(after) and not FLAG.search(before) else None), None
+    # In quotes of its own, it is the name of a setting with its value, and no word of a command.
+    is_override = _ASSIGNED.match(after) and not FLAG.search(before) and not before.endswith("`")
+    return (PlaceKind.OVERRIDE if is_override else None), None
 
 
 def _in_yaml(_path: str, before: str, after: str) -> _Form:

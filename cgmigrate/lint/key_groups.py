@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.python.document import is_written_in
 from cgmigrate.documents.python.key_places import KeyForm, KeyPlace, NotFollowedError
 from cgmigrate.documents.sites import CannotEditError, Site
 from cgmigrate.linking.key_groups import KeyGroup, is_mapping, newer_names
@@ -20,6 +21,9 @@ from cgmigrate.lint.kinds import rule_for
 from cgmigrate.megatron.settings import FIELDS, Settings
 from cgmigrate.text.plurals import counted
 from cgmigrate.text.spans import Span
+
+
+_READS = (KeyForm.KEY, KeyForm.ATTRIBUTE, KeyForm.GENERATED)
 
 
 class CannotMoveError(Exception):
@@ -76,7 +80,7 @@ class _Move:
         self._check_mappings()
         new = self._replacements()
         same = frozenset(old for old, names in new.items() if len(names) == 1 and self._keeps_value(old, names[0]))
-        self._check_new_names(new, same)
+        self._check_new_names(new)
         files, places = list(self._files), list[Place]()
         for number, file in enumerate(self._files):
             if isinstance(file.document, PythonDocument):
@@ -100,6 +104,13 @@ class _Move:
             Write(site.own, self._after(place), self.proposed.cases[place].reader, self._name(place))
             for place, site in self._mappings.items()
         ]
+        reader = next(iter(writes)).reader
+        writes += [
+            Write(site.own, site.own, reader, file.path)
+            for file in self._files
+            if isinstance(file.document, PythonDocument)
+            for site in _others_in(file)
+        ]
         if pair := counterexample(writes, self._files[0].context):
             raise CannotMoveError(f"something else would be captured by {pair}")
 
@@ -120,6 +131,10 @@ class _Move:
             for old in self.keys.names & site.own.keys() - after.keys():
                 names = [name for name in after if name not in site.own and old in catalogue.all_older_names(name)]
                 new.setdefault(old, {}).update(dict.fromkeys(names))
+        added = {name for names in new.values() for name in names}
+        for old in self.keys.names - new.keys():
+            # No mapping has it, and it is named beside one that is replaced by the same.
+            new[old] = dict.fromkeys(name for name in catalogue[old].replaced_by if name in added)
         return {
             old: sorted(names, key=lambda name: FIELDS.index(name) if name in FIELDS else len(FIELDS))
             for old, names in new.items()
@@ -127,21 +142,21 @@ class _Move:
 
     def _keeps_value(self, old: str, new: str) -> bool:
         """Return whether each mapping with a key has its value under the new name, and nothing else changes."""
-        for place, site in self._mappings.items():
-            if old in site.own:
-                after = self._after(place)
-                rest = {name: value for name, value in after.items() if name != new}
-                others = {name: value for name, value in site.own.items() if name != old}
-                if new in site.own or after.get(new) != site.own[old] or not rest.keys() <= others.keys() | {*FIELDS}:
-                    return False
-        return True
+        having = [(place, site) for place, site in self._mappings.items() if old in site.own]
+        for place, site in having:
+            after = self._after(place)
+            rest = {name: value for name, value in after.items() if name != new}
+            others = {name: value for name, value in site.own.items() if name != old}
+            if new in site.own or after.get(new) != site.own[old] or not rest.keys() <= others.keys() | {*FIELDS}:
+                return False
+        return bool(having)
 
-    def _check_new_names(self, new: Mapping[str, Sequence[str]], same: frozenset[str]) -> None:
+    def _check_new_names(self, new: Mapping[str, Sequence[str]]) -> None:
         """Raise CannotMoveError if something has or reads a new key already, beside the mappings that get it."""
         every = {name for names in new.values() for name in names}
-        if taken := next((name for name in every if name in self.keys.others), ""):
-            if self.keys.code:
-                raise CannotMoveError(f"{self.keys.others[taken]} has `{taken}` already")
+        taken = next((name for name in every if name in self.keys.others), "")
+        if taken and self.keys.code:
+            raise CannotMoveError(f"{self.keys.others[taken]} has `{taken}` already")
         before = {name for site in self._mappings.values() for name in site.own}
         for file in self._files:
             if isinstance(file.document, PythonDocument):
@@ -162,8 +177,9 @@ class _Move:
         self, file: ExaminedFile, document: PythonDocument, new: Mapping[str, Sequence[str]], same: frozenset[str]
     ) -> tuple[ExaminedFile, list[int]]:
         """Return a file of code with the diagnostics about the keys that it names, and their indices."""
-        places = document.key_places(new.keys())
-        if gone := next((one for one in places if not new[one.name] and one.form is not KeyForm.SHOWN), None):
+        places = [one for one in document.key_places(new.keys()) if new[one.name] or one.form in _READS]
+        had = {name for site in self._mappings.values() for name in site.own}
+        if gone := next((one for one in places if one.name in had and not new[one.name] and one.form in _READS), None):
             line = document.text.count("\n", 0, gone.span.start) + 1
             raise NotFollowedError(f"`{gone.name}` is read, and would be deleted", line)
         self._check_lists(places, same, document)
@@ -224,8 +240,15 @@ def with_key_places(file: ExaminedFile, names: frozenset[str]) -> ExaminedFile:
     """Return a file of code with where it names some keys."""
     if not isinstance(file.document, PythonDocument):
         return file
-    spans = tuple(file.document.span_of(place) for place in _places_in(file, names))
-    return replace(file, relations=replace(file.relations, key_places=spans))
+    spans = [file.document.span_of(place) for place in _places_in(file, names)]
+    spans += [written.span for site in _others_in(file) for written in site.written]
+    return replace(file, relations=replace(file.relations, key_places=tuple(spans)))
+
+
+def _others_in(file: ExaminedFile) -> list[Site]:
+    """Return what code sets under names that stay."""
+    deprecated = file.document.catalogue.deprecated
+    return [site for site in file.document.sites if site.origin is not None and deprecated.isdisjoint(site.own)]
 
 
 def without_spans(file: ExaminedFile, spans: Sequence[Span]) -> ExaminedFile:
@@ -234,7 +257,7 @@ def without_spans(file: ExaminedFile, spans: Sequence[Span]) -> ExaminedFile:
     def is_inside(span: Span) -> bool:
         return any(one.start <= span.start < one.end for one in spans)
 
-    sites = {site.index for site in file.document.sites if is_inside(site.span)}
+    sites = {site.index for site in file.document.sites if is_written_in(site, spans)}
     return replace(
         file,
         problems=tuple(one for one in file.problems if not is_inside(one[0].span)),

@@ -342,8 +342,8 @@ class PythonDocument(TextDocument):
         return self._source.span(place.owner) if is_statement else place.span
 
     def _apart_from(self, spans: Sequence[Span]) -> list[Site]:
-        """Return the sites that do not begin in some spans."""
-        return [site for site in self.sites if not any(one.start <= site.span.start < one.end for one in spans)]
+        """Return the sites of which no setting is in some spans."""
+        return [site for site in self.sites if not is_written_in(site, spans)]
 
     def risk(self, index: int) -> str:
         """Return why the fix of a site or problem is not safe; see ``sites.Document``."""
@@ -467,6 +467,12 @@ def _without(removed: Sequence[SiteNodes], places: Iterable[SiteNodes]) -> list[
         place.links = [link for link in place.links if id(link) not in gone]
         place.inherits = None if id(place.inherits) in gone else place.inherits
     return kept
+
+
+def is_written_in(site: Site, spans: Sequence[Span]) -> bool:
+    """Return whether a setting of a site is in one of some spans."""
+    starts = [site.span.start, *(written.span.start for written in site.written)]
+    return any(one.start <= start < one.end for one in spans for start in starts)
 
 
 def _is_undecided(own: Settings) -> bool:

@@ -19,6 +19,8 @@ from cgmigrate.text.spans import Span
 Literal = ast.Tuple | ast.List | ast.Set
 _READS = ("get", "pop", "setdefault")
 _SHOWS = frozenset(("print", "warn", "warning", "info", "debug", "error", "exception", "critical", "fail", "skip"))
+_WHOLE = r"(?<![\w-]){}(?![\w-])"
+"""A name that is no part of another."""
 _GENERATED = re.compile(r"[\"']?[ \t]*:(?:[ \t\n\\{]|$)")
 """What is behind a key in a text that code writes."""
 
@@ -83,8 +85,6 @@ class _Reader:
                     yield self._attribute(node)
                 case ast.Constant(value=str() as text) if any(name in text for name in self.names):
                     yield from self._in_text(node, text)
-                case ast.JoinedStr() if not self._has_exact_parts(node):
-                    raise self._not_followed(node, "a name in a formatted text")
                 case ast.keyword(arg=str(name)) | ast.arg(arg=name) if name in self.names and not self._is_apart(node):
                     raise self._not_followed(node, f"`{name}` as an argument")
                 case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name in self.names:
@@ -99,12 +99,6 @@ class _Reader:
     def _is_apart(self, node: ast.AST) -> bool:
         span = self.source.span(node)
         return any(one.start <= span.start < one.end for one in self.apart)
-
-    def _has_exact_parts(self, node: ast.JoinedStr) -> bool:
-        """Return whether the parts of a formatted text that have a name are where the source says."""
-        parts = (one for one in node.values if isinstance(one, ast.Constant))
-        named = [one for one in parts if any(name in str(one.value) for name in self.names)]
-        return all(str(one.value).strip("\n") in self.source.text for one in named)
 
     def _not_followed(self, node: ast.AST, what: str) -> NotFollowedError:
         return NotFollowedError(f"{what} is not followed", getattr(node, "lineno", 0))
@@ -135,7 +129,7 @@ class _Reader:
 
     def _in_text(self, node: ast.Constant, text: str) -> Iterator[KeyPlace]:
         above = self.source.parent(node)
-        words = [name for name in self.names if re.search(rf"(?<![\w-]){name}(?![\w-])", text)]
+        words = [name for name in self.names if re.search(_WHOLE.format(name), text)]
         if not words or self._is_apart(node):
             return
         for name in words:
@@ -146,19 +140,26 @@ class _Reader:
             yield from (KeyPlace(name, form, span, owner or self.source.tree) for span in self._spans(node, name))
 
     def _spans(self, node: ast.Constant, name: str) -> Iterator[Span]:
-        span = self.source.span(node)
-        found = re.finditer(rf"(?<![\w-]){name}(?![\w-])", self.source.text[span.start : span.end])
-        every = [Span(span.start + match.start(), span.start + match.end()) for match in found]
-        if len(every) != len(re.findall(rf"(?<![\w-]){name}(?![\w-])", str(node.value))):
+        """Yield where a name is in a text; of a formatted text this is where it is in any of its parts."""
+        above = self.source.parent(node)
+        whole = above if isinstance(above, ast.JoinedStr) else node
+        values = whole.values if isinstance(whole, ast.JoinedStr) else [node]
+        if any(name in ast.unparse(one) for one in values if not isinstance(one, ast.Constant)):
+            raise self._not_followed(node, "a name in a formatted text")
+        span = self.source.span(whole)
+        every = list(re.finditer(_WHOLE.format(name), self.source.text[span.start : span.end]))
+        if len(every) != sum(len(re.findall(_WHOLE.format(name), str(getattr(one, "value", "")))) for one in values):
             raise self._not_followed(node, f"the text `{name}`")
-        return iter(every)
+        first = next(one for one in values if re.search(_WHOLE.format(name), str(getattr(one, "value", ""))))
+        for match in every if first is node else ():
+            yield Span(span.start + match.start(), span.start + match.end())
 
     def _form_of(self, node: ast.Constant, above: ast.AST | None, text: str, name: str) -> KeyForm | None:
         if text == name and (form := self._form_of_key(node, above, name)):
             return form
         if self._is_shown(node):
             return KeyForm.SHOWN
-        ends = [text[match.end() :] for match in re.finditer(rf"(?<![\w-]){name}(?![\w-])", text)]
+        ends = [text[match.end() :] for match in re.finditer(_WHOLE.format(name), text)]
         is_generated = text != name and all(map(_GENERATED.match, ends))
         return KeyForm.GENERATED if is_generated else None
 
