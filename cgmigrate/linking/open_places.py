@@ -68,6 +68,8 @@ class FixOutline:
     new: str
     is_proved: bool = False
     """Whether a proof followed the object through the code of the project."""
+    kept: frozenset[str] = frozenset()
+    """The names that stay, and get another value."""
     makers: frozenset[str] = frozenset()
     """The functions and modules through which other code gets a proved object."""
     classes: frozenset[str] = frozenset()
@@ -134,6 +136,22 @@ class OpenPlaces:
         every = self._looking_at_words(fix, is_open=is_open)
         return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
 
+    def _expecting(self, fix: FixOutline) -> Iterator[OpenPlace]:
+        """Yield the keys of data files that have a value which a fix replaces, and which code holds against it.
+
+        The code names the file, and gets the object.
+        """
+        for path in self.texts.holding(fix.kept) if fix.kept else ():
+            for place in self._in_file(path) if not may_run(path) else ():
+                is_about = place.kind is PlaceKind.KEY and not place.names.isdisjoint(fix.kept)
+                if is_about and _is_same(place, fix) and any(self._gets(one, fix) for one in self._naming(path)):
+                    yield place
+
+    def _naming(self, path: str) -> Iterator[str]:
+        """Yield the code that names a data file, or the folder in which it is."""
+        names = (os.path.basename(path), os.path.basename(os.path.dirname(path)))
+        return (one for one in self.texts.holding(names) if one.endswith(CODE))
+
     def _is_near(self, path: str, own: str) -> bool:
         """Return whether a file is of the project of another one, or a program outside of it that has its name."""
         if is_of_project(path, own, self.top):
@@ -168,7 +186,7 @@ class OpenPlaces:
 
     def _reaches(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether a place is in a program that names the script, or in a list of flags or of output."""
-        if place.kind is PlaceKind.FLAG:
+        if place.kind is PlaceKind.FLAG or (place.kind is PlaceKind.DATA and "-" in place.text):
             return not place.names.isdisjoint(self.catalogue.deprecated)
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
 
@@ -213,6 +231,8 @@ class OpenPlaces:
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
+        if fix.is_proved:
+            yield from self._expecting(fix)
         if fix.classes:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
@@ -274,7 +294,10 @@ class OpenPlaces:
 
 def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
     """Return whether a place may set or read what a fix changes in an object or a mapping."""
-    if place.kind is PlaceKind.KEYWORD or (place.kind is PlaceKind.FLAG and not place.path.endswith(CODE)):
+    if place.kind is PlaceKind.KEYWORD:
+        # What a test has as data may be what it expects of the code.
+        return not fix.classes and is_test(os.path.realpath(fix.path)) and not is_test(place.path)
+    if place.kind is PlaceKind.FLAG and not place.path.endswith(CODE):
         return False
     # No attribute has a hyphen.
     is_flag = place.kind is PlaceKind.CODE and "-" in place.text

@@ -64,9 +64,10 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         # An implementation may be refused beside one that code turns on.
         names |= {ENABLE, EXTERNAL}
     is_proved = case.site.index in relations.proved
+    kept = frozenset(names - document.catalogue.deprecated)
     if is_proved:
-        # What is done with the names that stay is part of the proof.
-        names &= document.catalogue.deprecated
+        # What code does with the names that stay is part of the proof; data with their values is not.
+        names -= kept
     old, new = _lines_changed(document, case.site.index, final) if case.final is not None else ("", "")
     accounted = group or frozenset(_lines_with(examined, case.site))
     return FixOutline(
@@ -78,6 +79,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         old,
         new,
         is_proved=is_proved,
+        kept=kept,
         makers=relations.makers.get(case.site.index, frozenset()),
         classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
     )

@@ -194,9 +194,23 @@ TRAIN = "#!/bin/bash\npython pretrain_gpt.py --num-layers 2 --enable-cuda-graph 
         pytest.param(
             {"all.sh": "sed 's/--num-layers 2/--num-layers 4/' train.sh > other.sh\n"}, True, id="sed of another flag"
         ),
+        pytest.param({"args.json": '["--enable-cuda-graph"]\n'}, False, id="old flags in data"),
     ],
 )
 def test_words_of_a_command_line(
     tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert is_fixed(tmp_path, {"train.sh": TRAIN, **others}, cgmigrate, monkeypatch) is is_safe
+
+
+EXPECTED = {
+    "tests/expected.yaml": CONF.partition("\n")[2].replace("  ", ""),
+    "tests/test_build.py": "import yaml\n\nmade.assert_called_once_with(**yaml.safe_load(open('expected.yaml')))\n",
+}
+
+
+@pytest.mark.parametrize(("others", "is_safe"), [({}, True), ({"recipe.py": RECIPE}, False)], ids=["alone", "a call"])
+def test_what_a_test_expects_of_code_stays_with_the_code(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {**EXPECTED, **others}, cgmigrate, monkeypatch) is is_safe
