@@ -19,7 +19,7 @@ from cgmigrate.documents.sites import Site
 from cgmigrate.documents.syntax import Syntax, is_documentation, syntax_of_file
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import text_if_readable
 
 _MOST_BYTES = 1024 * 1024
 _MOST_STEPS = 4
@@ -308,10 +308,7 @@ class CommandFiles:
 
     def _text(self, path: str) -> str:
         if path not in self._texts:
-            try:
-                self._texts[path] = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
-            except OSError:
-                self._texts[path] = ""
+            self._texts[path] = text_if_readable(path, _MOST_BYTES) or ""
         return self._texts[path]
 
 

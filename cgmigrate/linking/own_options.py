@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from cgmigrate.documents.python.nodes import imported_in
+from cgmigrate.documents.python.nodes import imported_in, parsed
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
@@ -23,7 +23,7 @@ from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import line_of_match, read_bytes, text_if_readable
 
 _DEFINITIONS = "arguments.py"
 """The file of ``megatron/training`` that defines the arguments."""
@@ -100,8 +100,8 @@ class OwnOptions:
         for name in names:
             for path in self._code_with(name):
                 if self._is_made_of(site, path):
-                    is_written = name in site.own
-                    line = _line_of(_pattern(name), path) if is_written else self._use_of(path, name)
+                    text = text_if_readable(path) or ""
+                    line = line_of_match(_pattern(name), text) if name in site.own else self._use_of(path, name)
                     result |= {name: self._reason(name, path, line)} if line else {}
         return result
 
@@ -159,7 +159,7 @@ class OwnOptions:
         """Return whether a program imports a file, or names it where not all that it runs is known."""
         closure = self._closure(program)
         name = re.compile(rf"[\"'/]{re.escape(os.path.basename(path))}[\"']")
-        return path in closure if closure is not None else _line_of(name, program) > 0
+        return path in closure if closure is not None else name.search(text_if_readable(program) or "") is not None
 
     def _files_of_program(self, program: str) -> list[str]:
         return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
@@ -219,25 +219,9 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"\bargs\.{name}\b|[\"']{name}[\"']" if name == SCOPE else rf"\b{name}\b")
 
 
-def _line_of(pattern: re.Pattern[str], path: str) -> int:
-    """Return the first line of a file in which a pattern begins to match, 0 if there is none."""
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-    except OSError:
-        return 0
-    match = pattern.search(text)
-    return text.count("\n", 0, match.start()) + 1 if match else 0
-
-
 def _line_of_words(path: str) -> int:
     """Return the first line of a file that does more with the words of a command line than to pass them on."""
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-    except OSError:
-        return 0
-    rest = _PLAIN_WORDS.sub("", text)
-    match = _WORDS.search(rest)
-    return rest.count("\n", 0, match.start()) + 1 if match else 0
+    return line_of_match(_WORDS, _PLAIN_WORDS.sub("", text_if_readable(path) or ""))
 
 
 def _is_added(path: str) -> bool:
@@ -260,12 +244,9 @@ def _imported(path: str) -> frozenset[str] | None:
     """Return the modules that a file imports; None if it may import others, or start them."""
     if is_part_of_megatron(path):
         return frozenset()
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-        tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if _COMPUTED.search(text) or (_PASSES_ON.search(text) and _STARTS.search(text)):
+    text = text_if_readable(path)
+    tree = parsed(text) if text is not None else None
+    if text is None or tree is None or _COMPUTED.search(text) or (_PASSES_ON.search(text) and _STARTS.search(text)):
         return None
     return frozenset(_names(tree))
 

@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of, package_of
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import parse, walk
 from cgmigrate.documents.python.source import dotted, line_starts, positions
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.text.files import read_bytes
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MAX_BASES = 4
@@ -210,11 +211,8 @@ def _followed(name: str, module: DefinedModule, examined: bool) -> Iterator[tupl
 @lru_cache(maxsize=1024)
 def _read(file: str, catalogue: Catalogue) -> DefinedModule | None:
     try:
-        if os.path.getsize(file) > MAX_BYTES:
-            return None
-        with open(file, "rb") as opened:
-            data = opened.read()
-        tree = ast.parse(data)
+        data = read_bytes(file, MAX_BYTES)
+        tree = parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     names = names_of(tree, package_of(file))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -18,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import parse, walk
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.setting_names import CLASSES
 from cgmigrate.text.spans import Span
@@ -48,7 +47,7 @@ class PythonSource:
     def __init__(self, text: str, catalogue: Catalogue | None = None, tree: ast.Module | None = None) -> None:
         self.text = text
         self.catalogue = catalogue or load()
-        self.tree = _parsed(text) if tree is None else tree
+        self.tree = parse(text) if tree is None else tree
         self.starts = line_starts(text)
         self._lines = sorted({self.line_of(match.start()) for match in self.matches(_names(self.catalogue))})
         """The lines with one of the names."""
@@ -212,12 +211,6 @@ def matches_near_names(pattern: re.Pattern[str], text: str, catalogue: Catalogue
         for match in pattern.finditer(text, max(end, at - reach), at + reach):
             end = max(end, match.end())
             yield match
-
-
-def _parsed(text: str) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
-        return ast.parse(text)
 
 
 def positions(text: str, word: str) -> Iterator[int]:
