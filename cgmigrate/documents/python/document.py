@@ -112,7 +112,6 @@ class PythonDocument(TextDocument):
         self._copies: dict[KeyCopier, frozenset[str]] = {}
         self._is_read = False
         self._checked = ""
-        self._again: PythonDocument | None = None
         self._qualified_names = QualifiedNames()
         if is_part_of_megatron(path):
             self._skip_the_rest(ITSELF)
@@ -497,11 +496,6 @@ class PythonDocument(TextDocument):
         if [site.path for site in fixed.sites] != [site.path for site in self.sites]:
             return owns
         return [_with_computed(own, site.own) for own, site in zip(owns, fixed.sites, strict=True)]
-
-    @property
-    def edited(self) -> PythonDocument | None:
-        """The document of the text that was checked last; see ``sites.Document``."""
-        return self._again
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site; see ``sites.Document``."""

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,7 @@ from cgmigrate.documents.shell.single_words import SingleWords
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.started_commands import commands_of, script_named
 from cgmigrate.documents.shell.tree import ShellTree, parse
-from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
+from cgmigrate.documents.sites import PROSE, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Missing, Settings
@@ -80,7 +79,6 @@ class ShellDocument(TextDocument):
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
         super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
-        self._again: ShellDocument | None = None
         self._is_arguments = path.lower().endswith(".args")
         self._tree: ShellTree = parse(text)
         self._fragments: Sequence[Fragment] = ()
@@ -433,10 +431,7 @@ class ShellDocument(TextDocument):
         for index in rewrites.keys() - of_flags.keys():
             line = self._overrides[index - len(self._lines)]
             result += OverrideRewriter(self.text, index, line, self.catalogue).edits(own[index], rewrites[index])
-        result.sort(key=attrgetter("start", "end"))
-        if any(one.end > other.start for one, other in pairwise(result)):
-            raise CannotEditError(min(rewrites), "two changes replace the same text")
-        return result
+        return self._in_order(result, rewrites)
 
     def _fragments_of(self, rewrites: Mapping[int, Settings]) -> dict[int, list[Fragment]]:
         return {index: self._lines[index].fragments for index in rewrites}
@@ -467,11 +462,6 @@ class ShellDocument(TextDocument):
 
     def _spans(self) -> list[Span]:
         return sorted((use.span for site in self.sites for use in site.written), key=lambda span: span.start)
-
-    @property
-    def edited(self) -> ShellDocument | None:
-        """The document of the text that was checked last; see ``sites.Document``."""
-        return self._again
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as a flag or an override; see ``sites.Document``."""
