@@ -12,7 +12,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from cgmigrate.documents.python.nodes import imported_in, parsed
@@ -24,6 +24,7 @@ from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
 from cgmigrate.text.files import line_of_match, read_bytes, text_if_readable
+from cgmigrate.text.remembered import remembered
 
 _DEFINITIONS = "arguments.py"
 """The file of ``megatron/training`` that defines the arguments."""
@@ -61,8 +62,6 @@ class OwnOptions:
     """The flags of deprecated settings."""
     shown: Callable[[str], str]
     """How a path is shown."""
-    _closures: dict[str, frozenset[str] | None] = field(default_factory=dict)
-    _with_word: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, site: Site) -> str:
         """Return why a flag of a site has to change together with code of the project; empty if it has not."""
@@ -108,11 +107,9 @@ class OwnOptions:
     def _use_of(self, path: str, name: str) -> int:
         return arguments_in(path, [name]).any_name.get(name, 0)
 
+    @remembered
     def _code_with(self, word: str) -> list[str]:
-        if word not in self._with_word:
-            files = self.files_with([word])
-            self._with_word[word] = [one for one in files if one.endswith(".py") and not is_part_of_megatron(one)]
-        return self._with_word[word]
+        return [one for one in self.files_with([word]) if one.endswith(".py") and not is_part_of_megatron(one)]
 
     def _reason(self, name: str, path: str, line: int) -> str:
         return f"{self.shown(path)}:{line} may use `{name}` of the arguments, and has to change with it"
@@ -184,13 +181,9 @@ class OwnOptions:
                 result[os.path.basename(folder) if name == "__init__.py" else name[:-3]].append(path)
         return result
 
+    @remembered
     def _closure(self, start: str) -> frozenset[str] | None:
         """Return the files that a program is made of; None if not all are known."""
-        if start not in self._closures:
-            self._closures[start] = self._files_of(start)
-        return self._closures[start]
-
-    def _files_of(self, start: str) -> frozenset[str] | None:
         paths, waiting = {start}, [start]
         while waiting and len(paths) < _MOST_FILES:
             path = waiting.pop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from cgmigrate.megatron.layer_patterns import layer_pattern
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.setting import SettingKind
 from cgmigrate.megatron.settings import Missing, Settings, Undecided
+from cgmigrate.text.remembered import remembered
 
 if TYPE_CHECKING:
     from cgmigrate.megatron.catalogue import Setting
@@ -32,7 +33,7 @@ def _newest(_package: str, _release: Release) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SiteSurroundings:
     """The surroundings of one site; ``settings`` are those in effect at it."""
 
@@ -42,18 +43,14 @@ class SiteSurroundings:
     settings: Settings
     is_up_to: Callable[[str, Release], bool] = _newest
     """Whether the project is known to have no release of a package that is newer than one."""
-    _known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
-    """The values that were read: several rules test the same settings."""
 
     def get(self, name: str, /) -> object:
         """Return the value of a setting: plain data, ``Undecided``, or why there is none (``Missing``)."""
-        if name in self.settings:
-            return self.settings[name]
-        if name not in self._known:
-            self._known[name] = self._read(name)
-        return self._known[name]
+        return self.settings[name] if name in self.settings else self._read(name)
 
+    @remembered
     def _read(self, name: str) -> object:
+        """Return the value of a setting that is not at the site; several rules test the same ones."""
         setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN

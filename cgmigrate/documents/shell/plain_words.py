@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Fragment
 from cgmigrate.documents.shell.printed_text import is_output_used
 from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.text.remembered import remembered
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ class PlainWords:
             for node in tree.functions
             if (name := node.child_by_field_name("name")) is not None
         }
-        self._appears_at: dict[str, int] = {}
 
     def reason(self, fragments: Iterable[Fragment]) -> str:
         """Return why some fragments may be more to the script than words that it passes on, empty if they are not."""
@@ -90,11 +90,10 @@ class PlainWords:
             return -1
         return match.start() if match else -1
 
+    @remembered
     def _appearance(self, variable: str) -> int:
         """Return the first appearance of a variable that is no plain expansion, -1 if there is none."""
-        if variable not in self._appears_at:
-            self._appears_at[variable] = next(self._other_uses(variable), -1)
-        return self._appears_at[variable]
+        return next(self._other_uses(variable), -1)
 
     def _other_uses(self, variable: str) -> Iterator[int]:
         for match in re.finditer(rf"(?<![\w./-]){re.escape(variable)}(?![\w.])", self._tree.text):

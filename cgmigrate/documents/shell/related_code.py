@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import EXPANDED
+from cgmigrate.text.remembered import remembered
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -33,7 +34,6 @@ class ScriptText:
     def __init__(self, tree: ShellTree) -> None:
         self.tree = tree
         self._plain: dict[str, bool] = {_UNKNOWN: False}
-        self._assigned: dict[str, list[Node]] = {}
 
     def around(self, offset: int) -> Iterator[Node]:
         """Yield the commands and assignments around a character."""
@@ -48,12 +48,11 @@ class ScriptText:
         """Return the variable that an assignment sets."""
         return (tree or self.tree).written(assignment).partition("=")[0].rstrip("+")
 
+    @remembered
     def assignments(self, variable: str) -> list[Node]:
         """Return the assignments that set a variable."""
-        if variable not in self._assigned:
-            every = [node for offset in self._offsets(variable) for node in self._beginning_at(offset)]
-            self._assigned[variable] = [node for node in every if self.variable(node) == variable]
-        return self._assigned[variable]
+        every = [node for offset in self._offsets(variable) for node in self._beginning_at(offset)]
+        return [node for node in every if self.variable(node) == variable]
 
     def _beginning_at(self, offset: int) -> list[Node]:
         byte = self.tree.byte(offset)
