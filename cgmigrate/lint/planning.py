@@ -360,18 +360,7 @@ class Planner:
             # Files of different projects are not loaded together.
             self.related.refuse(members, file.path, "they are of projects with other releases or rules")
             return None
-        return self._plan(files, [self._in_set(one) for one in every], members.merge)
-
-    def _in_set(self, file: ExaminedFile) -> ExaminedFile:
-        """Return a file with its relations to the others of a set."""
-        from cgmigrate.documents.nesting import outer_of
-        from cgmigrate.documents.yaml import YamlDocument
-
-        file = self._with_readers_of_overrides(file)
-        relations = (
-            self.related.readers(file.path) if isinstance(outer_of(file.document), YamlDocument) else file.relations
-        )
-        return replace(file, relations=relations)
+        return self._plan(files, [self._related(one) for one in every], members.merge)
 
     def _with_readers_of_overrides(self, file: ExaminedFile) -> ExaminedFile:
         """Return a file with the code that reads the keys of its overrides by their names."""
@@ -443,8 +432,8 @@ class Planner:
             deep = deep and members.merge.deep
         return [*paths, *interface.python], MergedSites(entries, deep), frozenset(alone)
 
-    def _related(self, file: ExaminedFile, is_alone: bool) -> ExaminedFile:
-        """Return a file of an interface with its other relations."""
+    def _related(self, file: ExaminedFile, is_alone: bool = False) -> ExaminedFile:
+        """Return a file of a set or an interface with its other relations."""
         from cgmigrate.documents.nesting import outer_of
         from cgmigrate.documents.yaml import YamlDocument
 
