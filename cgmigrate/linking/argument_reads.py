@@ -53,13 +53,14 @@ def arguments_in(path: str, names: Collection[str]) -> ArgumentUses:
         return ArgumentUses()
     tree = parsed(text)
     if tree is not None:
-        return ArgumentUses(_first_lines(_uses(tree), names), _first_lines(_uses_by_name(tree), names))
+        return ArgumentUses(first_lines(_uses(tree), names), first_lines(_uses_by_name(tree), names))
     words = ((one[0], text.count("\n", 0, one.start()) + 1) for one in re.finditer(r"\w+", text) if one[0] in names)
-    lines = _first_lines(words, names)
+    lines = first_lines(words, names)
     return ArgumentUses(lines, lines)
 
 
-def _first_lines(uses: Iterable[tuple[str, int]], names: Collection[str]) -> dict[str, int]:
+def first_lines(uses: Iterable[tuple[str, int]], names: Collection[str]) -> dict[str, int]:
+    """Return the first line of each of some names."""
     lines: dict[str, int] = {}
     for name, line in uses:
         if name in names:

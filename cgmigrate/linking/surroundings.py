@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
+from cgmigrate.linking.owner_conditions import matches_any
 from cgmigrate.linking.translations import Translation
 from cgmigrate.megatron.layer_patterns import layer_pattern
 from cgmigrate.megatron.releases import Release
@@ -83,9 +83,10 @@ class SiteSurroundings:
             return False
         if not site.flags:
             callee = site.origin.callee if site.constructs and site.origin and not site.overrides else ""
-            return _matches(callee, where.get("callee", ()))
+            return matches_any(callee, tuple(where.get("callee", ())))
         programs = site.programs or site.scripts
-        is_whole = self._has_path_of_all() or any(_matches(program, where.get("program", ())) for program in programs)
+        patterns = tuple(where.get("program", ()))
+        is_whole = self._has_path_of_all() or any(matches_any(program, patterns) for program in programs)
         return (
             is_whole
             and self._describes_a_model()
@@ -188,10 +189,6 @@ class SiteSurroundings:
     def _is_of_same_class(self, setting: Setting) -> bool:
         owners = {known.owner for name in self.site.own if (known := self.document.catalogue.get(name))}
         return setting.owner in owners
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _truth(value: object) -> object:
