@@ -15,7 +15,7 @@ def remembered(
     method: Callable[Concatenate[_Self, _Arguments], _Result],
 ) -> Callable[Concatenate[_Self, _Arguments], _Result]:
     """Return a method that keeps its results with its object, by the arguments, as `cached_property` keeps its one."""
-    name = f"results of {method.__name__}"
+    name = f"{method.__module__}.{method.__qualname__}"
 
     @wraps(method)
     def once(self: _Self, /, *args: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
