@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.python.assignments import Assignments
 from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.built_copies import BuiltCopy, copy_at
-from cgmigrate.documents.python.built_models import BuiltModels
+from cgmigrate.documents.python.built_models import is_of_built_model
 from cgmigrate.documents.python.calls import places_in
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
-from cgmigrate.documents.python.expected_errors import ExpectedErrors
+from cgmigrate.documents.python.expected_errors import expects_error
 from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
 from cgmigrate.documents.python.keyword_dicts import class_with
@@ -172,10 +172,9 @@ class PythonDocument(TextDocument):
                 places.append(place)
                 nodes |= {id(item.node) for item in place.items}
                 nodes |= {id(value) for item in place.items for value in item.values}
-        built, errors = BuiltModels(self._source), ExpectedErrors(self._source)
         for place in places:
-            place.expects_error = errors.around(place.items[0].node)
-            place.of_built_model = place.form is SiteForm.ASSIGNMENTS and built.owns(place)
+            place.expects_error = expects_error(self._source, place.items[0].node)
+            place.of_built_model = place.form is SiteForm.ASSIGNMENTS and is_of_built_model(self._source, place)
             place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)
             place.blocked_by = place.blocked_by or self._own_option(place)
             self._name_class_behind(place)
