@@ -99,13 +99,12 @@ class OwnOptions:
         for name in names:
             for path in self._code_with(name):
                 if self._is_made_of(site, path):
-                    text = text_if_readable(path) or ""
-                    line = line_of_match(_pattern(name), text) if name in site.own else self._use_of(path, name)
+                    if name in site.own:
+                        line = line_of_match(_pattern(name), text_if_readable(path) or "")
+                    else:
+                        line = arguments_in(path, [name]).any_name.get(name, 0)
                     result |= {name: self._reason(name, path, line)} if line else {}
         return result
-
-    def _use_of(self, path: str, name: str) -> int:
-        return arguments_in(path, [name]).any_name.get(name, 0)
 
     @remembered
     def _code_with(self, word: str) -> list[str]:

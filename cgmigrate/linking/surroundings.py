@@ -29,10 +29,6 @@ _IS_PYTHON = re.compile(r".*\.py$|python[0-9.]*$|torchrun$|deepspeed$|accelerate
 """Whether a program is of Python, or starts a module of Python."""
 
 
-def _newest(_package: str, _release: Release) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class SiteSurroundings:
     """The surroundings of one site; ``settings`` are those in effect at it."""
@@ -41,7 +37,7 @@ class SiteSurroundings:
     site: Site
     ecosystem: Ecosystem
     settings: Settings
-    is_up_to: Callable[[str, Release], bool] = _newest
+    is_up_to: Callable[[str, Release], bool] = lambda _package, _release: False
     """Whether the project is known to have no release of a package that is newer than one."""
 
     def get(self, name: str, /) -> object:

@@ -147,6 +147,7 @@ class Planner:
         return replace(examined, relations=replace(examined.relations, own_options=reasons, option_reads=reads))
 
     def _limits(self, file: OpenedFile) -> Limits:
+        options = self.contexts.options_of(file.path).options
         return Limits(
             partial(self.contexts.selects, file.path),
             file.comments,
@@ -154,13 +155,9 @@ class Planner:
             is_in_run=self.is_in_run(file.path),
             command=self._command,
             support=partial(self._support, file),
-            is_unwritten_page=file.source.syntax.is_documentation and not self._writes_pages(file.path),
+            is_unwritten_page=file.source.syntax.is_documentation and not options.docs,
             pinned_up_to=partial(_pinned_up_to, file.path),
         )
-
-    def _writes_pages(self, path: str) -> bool:
-        """Return whether fixes of documentation are applied where a file is."""
-        return self.contexts.options_of(path).options.docs
 
     def _support(self, file: OpenedFile) -> Support | None:
         """Return the older releases that a file or its project has to run on, None if there are none."""
