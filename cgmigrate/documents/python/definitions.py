@@ -105,11 +105,6 @@ class Definitions:
             return None
         return _definition_of(name, self.module, self.examined)
 
-    def value_of(self, name: str) -> ast.expr | None:
-        """Return the value that a name has at the top of a file, followed through imports; None if it is not read."""
-        values = (module.value_of(name) for name, module, _ in _followed(name, self.module, self.examined))
-        return next((value for value in values if value is not None), None)
-
     def made_by(self, call: ast.Call) -> Definition | None:
         """Return the definition of what a call makes, or copies with ``replace``; None if it is not read."""
         at = self

@@ -28,7 +28,7 @@ from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
 from cgmigrate.documents.python.keyword_dicts import class_with
 from cgmigrate.documents.python.keyword_helpers import class_behind
-from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, Names, names_of, package_of
+from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, names_of, package_of
 from cgmigrate.documents.python.programs import names_program
 from cgmigrate.documents.python.qualified_names import QualifiedNames
 from cgmigrate.documents.python.reads_after_writes import withhold_reads_after
@@ -148,16 +148,6 @@ class PythonDocument(TextDocument):
     def working_with(self, package: str) -> PythonDocument:
         """Return the document of a file that gets objects of a package which it does not import."""
         return PythonDocument(self.text, self.path, self.catalogue, ReadingMode(tree=self.tree, works_with=package))
-
-    @property
-    def source(self) -> PythonSource | None:
-        """The text with its tree, None if it could not be read."""
-        return self._source if self._is_read else None
-
-    @property
-    def names(self) -> Names:
-        """The names that the file imports and defines."""
-        return self._names
 
     # --- reading ----------------------------------------------------------------------------
 
