@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Fragment
 from cgmigrate.documents.shell.printed_text import is_output_used
-from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.documents.shell.tree import ShellTree, nodes_around
 from cgmigrate.text.remembered import remembered
 from cgmigrate.text.spans import Span
 
@@ -105,7 +105,7 @@ class PlainWords:
         sign = max(text.rfind("$", max(0, start - 3), start), -1)
         is_expanded = sign >= 0 and text[sign + 1 : start] in ("", "{", "{#", "{!")
         node = self._tree.at(Span(start, end))
-        kinds = [one.type for one in _around(node)]
+        kinds = [one.type for one in nodes_around(node)]
         if "comment" in kinds:
             return False
         if not is_expanded:
@@ -128,7 +128,7 @@ class PlainWords:
     def _is_looked_at(self, node: Node | None) -> bool:
         """Return whether an expansion is in a loop over words, a test, or a command that reads or cuts text."""
         child = node
-        for one in _around(node):
+        for one in nodes_around(node):
             if one.type == "test_command" and not _LOOKS.search(self._tree.written(one)):
                 return False
             if one.type in _LOOKED_AT and (child is None or child.type not in ("do_group", "case_item")):
@@ -142,9 +142,3 @@ class PlainWords:
                     return False
             child = one
         return False
-
-
-def _around(node: Node | None) -> Iterator[Node]:
-    while node is not None:
-        yield node
-        node = node.parent

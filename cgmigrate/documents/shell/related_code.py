@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.documents.shell.tree import ShellTree, nodes_around
 from cgmigrate.documents.shell.words import EXPANDED
 from cgmigrate.text.remembered import remembered
 
@@ -36,13 +36,10 @@ class ScriptText:
         self._plain: dict[str, bool] = {_UNKNOWN: False}
 
     def around(self, offset: int) -> Iterator[Node]:
-        """Yield the commands and assignments around a character."""
+        """Return the commands and assignments around a character."""
         byte = self.tree.byte(offset)
         node = self.tree.root.descendant_for_byte_range(byte, byte + 1)
-        while node is not None:
-            if node.type in (_COMMAND, _ASSIGNMENT):
-                yield node
-            node = node.parent
+        return (one for one in nodes_around(node) if one.type in (_COMMAND, _ASSIGNMENT))
 
     def variable(self, assignment: Node, tree: ShellTree | None = None) -> str:
         """Return the variable that an assignment sets."""
