@@ -23,7 +23,7 @@ from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import InputFile
-from cgmigrate.project.options import RunOptions
+from cgmigrate.project.options import RunOptions, release_words
 from cgmigrate.project.paths import shown_path
 
 if TYPE_CHECKING:
@@ -188,8 +188,7 @@ class Planner:
 
     def _command(self, paths: Iterable[str]) -> str:
         """Return the command that fixes some files together."""
-        releases = (("--from", self.options.source), ("--to", self.options.target))
-        words = [word for option, release in releases if release for word in (option, str(release))]
+        words = release_words(self.options.source, self.options.target)
         return shlex.join(["cgmigrate", "fix", *words, *sorted(paths)])
 
     @property
