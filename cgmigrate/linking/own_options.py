@@ -23,7 +23,7 @@ from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
-from cgmigrate.text.files import line_of_match, read_bytes, text_if_readable
+from cgmigrate.text.files import bytes_if_readable, line_of_match, text_if_readable
 from cgmigrate.text.remembered import remembered
 
 _DEFINITIONS = "arguments.py"
@@ -222,10 +222,7 @@ def _is_added(path: str) -> bool:
     definitions = os.path.join(folder, _DEFINITIONS)
     if name == _DEFINITIONS or os.path.basename(folder) != "training":
         return False
-    try:
-        return MODULES.encode() in read_bytes(definitions)
-    except OSError:
-        return False
+    return MODULES.encode() in (bytes_if_readable(definitions) or b"")
 
 
 def _underscored(option: str) -> str:

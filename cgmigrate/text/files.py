@@ -38,12 +38,18 @@ def read_text(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> str:
     return read_bytes(path, limit).decode("utf-8")
 
 
-def text_if_readable(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> str | None:
-    """Return the text of a regular file, whatever its bytes are; None if it cannot be read."""
+def bytes_if_readable(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes | None:
+    """Return the content of a regular file, None if it cannot be read."""
     try:
-        return read_bytes(path, limit).decode("utf-8", "replace")
+        return read_bytes(path, limit)
     except OSError:
         return None
+
+
+def text_if_readable(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> str | None:
+    """Return the text of a regular file, whatever its bytes are; None if it cannot be read."""
+    data = bytes_if_readable(path, limit)
+    return data.decode("utf-8", "replace") if data is not None else None
 
 
 def line_of_match(pattern: re.Pattern[str], text: str) -> int:

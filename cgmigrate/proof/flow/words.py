@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import bytes_if_readable
 
 _MOST_BYTES = 1024 * 1024
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -35,9 +35,6 @@ class Words:
 
 
 def _words_in(path: str) -> frozenset[bytes]:
-    try:
-        data = read_bytes(path, _MOST_BYTES)
-    except OSError:
-        return frozenset()
+    data = bytes_if_readable(path, _MOST_BYTES) or b""
     spelled = (ANY_SPELLING.encode(),) if _SPELLED.search(data) else ()
     return frozenset((*_WORD.findall(data), *spelled))
