@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
 
 WORDS = (
@@ -73,9 +74,8 @@ class _Loop:
 
 def filters_in(text: str) -> Iterator[EntryFilter]:
     """Yield the code of a file that looks at entries."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     written = set(_written_in(tree))

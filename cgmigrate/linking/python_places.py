@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.name_appearances import appearances_in
 from cgmigrate.linking.name_places import DOCTEST, FLAG, OpenPlace, PlaceKind
@@ -26,9 +27,8 @@ def python_places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[Ope
     """Yield the places in a Python file; in one that cannot be parsed, each appearance."""
     if next(appearances_in(text, catalogue), None) is None:
         return
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         for one in appearances_in(text, catalogue):
             yield OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, PlaceKind.CODE, one.names)
         return

@@ -17,6 +17,7 @@ from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings
 from cgmigrate.megatron.types import Reader
+from cgmigrate.text.diff import shared_ends
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span
 
@@ -114,8 +115,7 @@ def _lines_with(examined: ExaminedFile, site: Site) -> Iterator[_Line]:
 def _lines_in(examined: ExaminedFile, spans: Sequence[Span]) -> Iterator[_Line]:
     path, text = os.path.realpath(examined.path), examined.document.text
     for span in spans:
-        first = text.count("\n", 0, span.start) + 1
-        yield from ((path, line) for line in range(first, first + text.count("\n", span.start, span.end) + 1))
+        yield from ((path, line) for line in span.lines(text))
 
 
 def _classes_in(text: str) -> frozenset[str]:
@@ -131,9 +131,5 @@ def _lines_changed(document: Document, index: int, final: Settings) -> tuple[str
     except (CannotEditError, OverlapError):
         return "", ""
     old, new = document.text.split("\n"), edited.split("\n")
-    least = min(len(old), len(new))
-    start = next((at for at in range(least) if old[at] != new[at]), least)
-    shared = 0
-    while shared < least - start and old[-1 - shared] == new[-1 - shared]:
-        shared += 1
+    start, shared = shared_ends(old, new)
     return "\n".join(old[start : len(old) - shared]), "\n".join(new[start : len(new) - shared])

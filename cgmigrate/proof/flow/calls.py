@@ -181,16 +181,21 @@ def _decorated(run: Run, function: Function) -> object:
     return function if value is plain else value
 
 
+def defaults_of(own: ast.arguments) -> dict[str, ast.expr]:
+    """Return the defaults of parameters by their names."""
+    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    defaults = dict(zip(names[len(names) - len(own.defaults) :], own.defaults, strict=True))
+    pairs = zip(own.kwonlyargs, own.kw_defaults, strict=True)
+    return defaults | {one.arg: value for one, value in pairs if value is not None}
+
+
 def arguments_of(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> dict[str, object]:
     """Return the parameters of a function by their names."""
     own = function.node.args
     names = [one.arg for one in (*own.posonlyargs, *own.args)]
     outer = Evaluator(run, function.module, function.scope or Scope())
     values: dict[str, object] = {}
-    defaults = dict(zip(names[len(names) - len(own.defaults) :], own.defaults, strict=True))
-    defaults |= {
-        one.arg: value for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None
-    }
+    defaults = defaults_of(own)
     for name in (*names, *(one.arg for one in own.kwonlyargs)):
         if name not in named and name not in names[: len(positional)]:
             values[name] = outer.value(defaults[name]) if name in defaults else Unknown(f"parameter {name}")
