@@ -20,7 +20,7 @@ from cgmigrate.linking.class_changes import class_changes_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.name_appearances import words_of
-from cgmigrate.linking.name_places import CODE, OpenPlace, PlaceKind, may_run, places_in
+from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.text_tools import (
@@ -43,12 +43,14 @@ _PAST = (".log", ".orig", ".sarif")
 _YAML = ("yaml", "omegaconf", "hydra", "yq")
 _JSON = ("json", "jq", "orjson", "ujson")
 """What code and scripts have that load such data."""
-_FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
+_FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN, PlaceKind.GIVEN))
 _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
 """What code has that goes through the functions of modules."""
 _CUTS_NAMES = re.compile(
     r"\br?partition\(\s*[\"'][_-]|\br?split\(\s*[\"'][_-]|\bremoveprefix\(|\[(?:\d+|len\([^()]*\)):\]|\$\{\w+#"
 )
+_WORDS_ALONE = re.compile(r"(?:^|[\[,{]|:\s|^\s*-\s)\s*[\"']?-[^\"'\],]*$")
+"""Before a flag in YAML that is in a list, or in a text that begins with flags: no command with its program."""
 _WORD = re.compile(r"\w+")
 
 
@@ -116,7 +118,7 @@ class OpenPlaces:
             if (
                 self._is_near(place.path, own)
                 and _meets_settings(place, fix)
-                and (place.kind is not PlaceKind.OWN or self._gets(place.path, fix))
+                and (not _is_of_test(place, fix) or self._gets(place.path, fix))
                 and self._is_read(place, fix)
             ):
                 return place
@@ -191,13 +193,25 @@ class OpenPlaces:
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
 
     def _fills(self, place: OpenPlace, own: str) -> bool:
-        """Return whether a flag is in a variable that a file gives to the script, which it names."""
+        """Return whether a file gives a flag to a script, which it names: from a variable, or from data in YAML."""
         if place.kind is not PlaceKind.FLAG or place.path == own:
             return False
+        if place.path.endswith(YAML) and self._fills_from_data(place, own):
+            return True
         lines = self.texts.text(place.path).split("\n")
         names = ASSIGNED.findall(lines[place.line - 1].partition(place.text)[0])
         is_named = any(os.path.basename(own) in line for line in lines if not line.lstrip().startswith("#"))
         return is_named and bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
+
+    def _fills_from_data(self, place: OpenPlace, own: str) -> bool:
+        """Return whether a flag is a word of YAML, and something that names a script may give it those."""
+        lines = self.texts.text(place.path).split("\n")
+        before = lines[place.line - 1].partition(place.text)[0]
+        continues = place.line > 1 and lines[place.line - 2].rstrip().endswith("\\")
+        if continues or not _WORDS_ALONE.search(before):
+            return False
+        naming = self.texts.holding((os.path.basename(own),))
+        return any(one == place.path or one in self._loaders_of(_YAML) for one in naming)
 
     def _gets(self, path: str, fix: FixOutline) -> bool:
         """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""
@@ -220,6 +234,10 @@ class OpenPlaces:
         return not _is_same(place, fix) and self._loads(own, _YAML)
 
     def _loads(self, own: str, words: tuple[str, ...]) -> bool:
+        return any(is_of_project(path, own, self.top) for path in self._loaders_of(words))
+
+    def _loaders_of(self, words: tuple[str, ...]) -> list[str]:
+        """Return the code and scripts that load a kind of data, which have one of some words."""
         if words not in self._loaders:
             loads = re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
             self._loaders[words] = [
@@ -227,7 +245,7 @@ class OpenPlaces:
                 for path in self.texts.holding(words)
                 if not is_part_of_megatron(path) and may_run(path) and loads.search(self.texts.text(path))
             ]
-        return any(is_of_project(path, own, self.top) for path in self._loaders[words])
+        return self._loaders[words]
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
@@ -248,7 +266,9 @@ class OpenPlaces:
         if is_open:
             yield from self._name_parts_of(fix.names, own)
         yield from readers_of_words(own, fix.old, self.texts)
-        loops = (one for one in self._every_loop() if self._is_about_arguments(*one))
+        loops = (
+            one for one in self._every_loop() if self._is_about_arguments(*one) and one[1].distinguishes(fix.names)
+        )
         yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
 
@@ -302,6 +322,12 @@ def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
     # No attribute has a hyphen.
     is_flag = place.kind is PlaceKind.CODE and "-" in place.text
     return not fix.is_proved or (place.kind in _FOR_OBJECTS and not is_flag)
+
+
+def _is_of_test(place: OpenPlace, fix: FixOutline) -> bool:
+    """Return whether a place is about what a test has: what it sets itself, or gives to a function with an object."""
+    is_given = place.kind is PlaceKind.GIVEN and fix.is_proved and is_test(place.path)
+    return place.kind is PlaceKind.OWN or is_given
 
 
 def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:

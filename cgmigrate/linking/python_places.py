@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from cgmigrate.documents.python.nodes import parsed
-from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.source import dotted, last_name
 from cgmigrate.linking.name_appearances import appearances_in
 from cgmigrate.linking.name_places import DOCTEST, FLAG, OpenPlace, PlaceKind
 from cgmigrate.linking.text_tools import searches_in
@@ -19,6 +19,7 @@ from cgmigrate.project.paths import is_test
 
 _SPEAKS = frozenset(("print", "warn", "warning", "info", "debug", "error", "exception", "critical", "fail", "skip"))
 """Functions that show a text to people."""
+_OBJECTS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Starred)
 _FILLED = re.compile(r"%\(|\{\w|\$\w|^\w+$")
 """A text that is filled in before, or that is a name alone."""
 
@@ -45,6 +46,7 @@ class _Code:
     def __init__(self, path: str, tree: ast.Module, catalogue: Catalogue) -> None:
         self.path, self.catalogue = path, catalogue
         self._keywords, self._parsed = _keywords_of_megatron(tree), _parsed_arguments(tree)
+        self._given = _keywords_beside_objects(tree)
         self._is_test = is_test(path)
         self._tables = _keys_of_dicts(tree) if self._is_test else frozenset()
         self._shown, self._compared = _shown_texts(tree), _compared_texts(tree)
@@ -64,14 +66,18 @@ class _Code:
             case ast.arg(arg=name):
                 yield from self._named(node.lineno, name, PlaceKind.PARAMETER)
             case ast.keyword(arg=str(name)):
-                made = id(node) in self._keywords
-                yield from self._named(node.lineno, name, PlaceKind.KEYWORD if made else PlaceKind.PARAMETER)
+                yield from self._named(node.lineno, name, self._kind_of_keyword(node))
             case ast.MatchClass(kwd_attrs=names):
                 for name in names:
                     yield from self._named(node.lineno, name)
             case ast.ClassDef(body=body):
                 for target in _fields_in(body):
                     yield from self._named(target.lineno, target.id)
+
+    def _kind_of_keyword(self, keyword: ast.keyword) -> PlaceKind:
+        if id(keyword) in self._keywords:
+            return PlaceKind.KEYWORD
+        return PlaceKind.GIVEN if id(keyword) in self._given else PlaceKind.PARAMETER
 
     def _named(self, line: int, name: str, kind: PlaceKind = PlaceKind.CODE) -> Iterator[OpenPlace]:
         for one in appearances_in(name, self.catalogue):
@@ -113,6 +119,18 @@ def _keywords_of_megatron(tree: ast.Module) -> set[int]:
             if callee.partition(".")[0] in imported and callee.rpartition(".")[2][:1].isupper():
                 keywords.update(map(id, node.keywords))
     return keywords
+
+
+def _keywords_beside_objects(tree: ast.Module) -> set[int]:
+    """Return the keywords of calls that get an object as well, and may set them on it: ``changed(config, size=2)``."""
+    result: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and not last_name(node.func)[:1].isupper():
+            every = (*node.args, *(one.value for one in node.keywords))
+            objects = [one for one in every if isinstance(one, _OBJECTS)]
+            # The value of a keyword is no object that gets it.
+            result.update(id(one) for one in node.keywords if any(other is not one.value for other in objects))
+    return result
 
 
 def _parsed_arguments(tree: ast.Module) -> set[str]:

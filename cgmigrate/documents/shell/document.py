@@ -178,7 +178,7 @@ class ShellDocument(TextDocument):
 
     def _meets(self, line: CommandLine) -> frozenset[str]:
         bare = {name.partition("@")[0] or name for name in line.unknown} | ({""} if self._is_arguments else set())
-        names = {"@" if name.isdigit() or name == "*" else name for name in bare}
+        names = {"@" if name.isdigit() or name[:1] in ("@", "*") else name for name in bare}
         names |= {"@"} if "" in names and _SOME_ARGUMENT.search(self.text) else set()
         names |= {""} if any(self._adds_words(one) for one in line.commands) else set()
         names |= {name for one in line.commands for word in one.words if (name := script_named(word.text or ""))}

@@ -86,7 +86,8 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     is_whole = function.scope is None and any(map(_names_setting, values))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         is_whole = (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
-        is_whole = is_whole or (run.is_test and not KEPT_STATE.isdisjoint(named))
+        is_given = not KEPT_STATE.isdisjoint(named)
+        is_whole = is_whole or (is_given and (run.is_test or node.args.kwarg is not None))
         if not is_whole:
             return _not_followed(run, function, positional, named)
     scope = Scope(arguments_of(run, function, positional, named), function.scope)
@@ -309,6 +310,8 @@ def _unknown(
     if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
+        if any(isinstance(one, Object) and state_of(one) for one in positional):
+            raise NotFollowedError(f"it gives `{name}` an object and a setting for it")
         return _external(run, f"{name}.Made", positional, named)
     if not is_external:
         for one in (*positional, *named.values()):
