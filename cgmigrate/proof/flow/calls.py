@@ -83,11 +83,14 @@ def call_function(run: Run, function: Function, positional: list[object], named:
         if wrapped is not function:
             return call(run, wrapped, positional, named)
     values = (*positional, *named.values())
-    is_whole = function.scope is None and any(map(_names_setting, values))
+    has_any = node.args.kwarg is not None and not KEPT_STATE.isdisjoint(named)
+    if has_any and any(isinstance(one, ast.Yield) for one in ast.walk(node)):
+        # A context manager takes back what it sets.
+        _check_given(function.name, values)
+    is_whole = function.scope is None and (has_any or any(map(_names_setting, values)))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
-        is_whole = (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
-        is_given = not KEPT_STATE.isdisjoint(named)
-        is_whole = is_whole or (is_given and (run.is_test or node.args.kwarg is not None))
+        is_whole = has_any or (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
+        is_whole = is_whole or (run.is_test and not KEPT_STATE.isdisjoint(named))
         if not is_whole:
             return _not_followed(run, function, positional, named)
     scope = Scope(arguments_of(run, function, positional, named), function.scope)
@@ -288,6 +291,8 @@ def _made_outside(run: Run, name: str, positional: list[object], named: dict[str
         raise NotFollowedError(f"it gives `{last}` a text with a name")
     if not is_class and not KEPT_STATE & named.keys():
         return _unknown(run, name, positional, named, is_external=True)
+    if not is_class:
+        _check_given(name, (*positional, *named.values()))
     made = run.make(run.number(last), is_bare=last == "SimpleNamespace")
     if made.is_bare:
         made.fields |= named
@@ -305,18 +310,24 @@ def _unknown(
 
     Code of the project may return an object that other code of it has made.
     """
+    values = (*positional, *named.values())
     if run.is_test and _names_setting(positional, _OLD_NAMES) and not is_plain(positional):
         raise NotFollowedError("it gives a text with a name, and what is not known, to code that is not followed")
     if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
-        if any(isinstance(one, Object) and state_of(one) for one in positional):
-            raise NotFollowedError(f"it gives `{name}` an object and a setting for it")
+        _check_given(name, values)
         return _external(run, f"{name}.Made", positional, named)
-    if not is_external:
-        for one in (*positional, *named.values()):
-            _fill(one)
+    for one in values if not is_external else ():
+        _fill(one)
     return Object(run.number(f"{name}()"), is_part=True, is_argument=not is_external, is_foreign=is_external)
+
+
+def _check_given(name: str, values: Iterable[object]) -> None:
+    """Raise NotFollowedError if code that is not followed gets an object with settings, and others as keywords."""
+    objects = [one for one in values if isinstance(one, Object)]
+    if any(state_of(one) for own in objects for one in (own, *own.fields.values()) if isinstance(one, Object)):
+        raise NotFollowedError(f"it gives `{name}` an object and settings, which it may set there")
 
 
 def _fill(value: object) -> None:
