@@ -7,7 +7,6 @@ Code that copies entries without looking at them sees nothing.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -39,9 +38,6 @@ _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 _KINDS = ("isinstance", "type", "bool", "callable")
 _SPELLS = frozenset(("lower", "upper", "replace", "format", "join", "removeprefix", "removesuffix", "strip"))
 """Methods with which code makes a name."""
-_ATTRIBUTES = ("getattr", "setattr", "hasattr", "delattr", "object.__setattr__")
-_FILLED_IN = re.compile(r"\{\w*\}|%s")
-"""Where a text gets the rest of a name."""
 _CALLBACKS = ("filter", "sorted", "map", "any", "all")
 
 
@@ -57,13 +53,9 @@ class EntryFilter:
     """Whether it distinguishes true values from false ones."""
     parts: frozenset[str] = frozenset()
     """The parts of names for which it looks; empty if it looks at all entries."""
-    is_made: bool = False
-    """Whether it makes a name of these parts."""
 
     def distinguishes(self, names: Collection[str]) -> bool:
-        """Return whether it distinguishes some of the settings from others, makes one, or looks at all of them."""
-        if self.is_made:
-            return any(all(part in name for part in self.parts) for name in names)
+        """Return whether it distinguishes some of the settings from others, or looks at all of them."""
         return not self.parts or any(len({part in name for name in names}) > 1 for part in self.parts)
 
 
@@ -99,11 +91,8 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
         if node not in written and _is_view(node, own) and not _is_entries(node, *_ENTRIES):
             view = cast(ast.expr, node)
             yield EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
-        for made in filter(_is_made_of_parts, _names_in(node)):
-            parts = frozenset(_parts_of(made))
-            # Code makes an attribute of any object by a part of its name.
-            is_any = bool(parts) and not isinstance(node, ast.Subscript)
-            yield EntryFilter(made.lineno, ast.unparse(made)[:60], is_any, is_any, parts, is_made=True)
+        if (made := _name_made_in(node)) is not None:
+            yield EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
         if (
             isinstance(node, ast.Call)
             and node.args
@@ -202,21 +191,12 @@ def _is_entries(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
 
 
-def _names_in(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield the names of keys and attributes with which code works, or that it keeps: ``model[name]``."""
+def _name_made_in(node: ast.AST) -> ast.expr | None:
+    """Return the name of a key or an attribute that code makes: ``model[f"{group}_{key}"]``."""
     match node:
-        case ast.Subscript(slice=name) | ast.DictComp(key=name):
-            yield name
-        case ast.Call(func=func, args=[_, name, *_]) if dotted(func) in _ATTRIBUTES:
-            yield name
-        case ast.Dict(keys=keys):
-            yield from filter(None, keys)
-        case ast.Assign(value=name) if any(_parts_of(name)):
-            yield name
-
-
-def _is_made_of_parts(name: ast.expr) -> bool:
-    return any(map(_is_made, ast.walk(name)))
+        case ast.Subscript(slice=name) | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, name, *_]):
+            return name if any(map(_is_made, ast.walk(name))) else None
+    return None
 
 
 def _is_made(node: ast.AST) -> bool:
@@ -228,19 +208,6 @@ def _is_made(node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr=name)):
             return name in _SPELLS
     return False
-
-
-def _parts_of(name: ast.AST) -> Iterator[str]:
-    """Yield the parts of a name, with letters, that code joins to others: ``kind + "_graph"``."""
-    match name:
-        case ast.Constant(value=str(text)):
-            yield from (part for part in _FILLED_IN.split(text) if any(map(str.isalpha, part)))
-        case ast.JoinedStr(values=values):
-            yield from (part for one in values for part in _parts_of(one))
-        case ast.BinOp(op=ast.Add(), left=left, right=right):
-            yield from (part for one in (left, right) for part in _parts_of(one))
-        case ast.BinOp(op=ast.Mod(), left=text) | ast.Call(func=ast.Attribute(attr="format", value=text)):
-            yield from _parts_of(text)
 
 
 def _is_call_of(node: ast.AST, names: Collection[str]) -> bool:

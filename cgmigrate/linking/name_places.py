@@ -51,8 +51,6 @@ class PlaceKind(Enum):
     """Python: an attribute, a field, a text."""
     PARAMETER = auto()
     """A parameter of a function, or an argument for it: no object by itself, a proof follows what it is used for."""
-    GIVEN = auto()
-    """An argument of a call that gets an object as well, and may set it there."""
     OWN = auto()
     """What a test sets for itself: an entry of a dictionary, an attribute. It meets what the test gets."""
     KEYWORD = auto()

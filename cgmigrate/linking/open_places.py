@@ -43,7 +43,7 @@ _PAST = (".log", ".orig", ".sarif")
 _YAML = ("yaml", "omegaconf", "hydra", "yq")
 _JSON = ("json", "jq", "orjson", "ujson")
 """What code and scripts have that load such data."""
-_FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN, PlaceKind.GIVEN))
+_FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
 _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
 """What code has that goes through the functions of modules."""
 _CUTS_NAMES = re.compile(
@@ -118,7 +118,7 @@ class OpenPlaces:
             if (
                 self._is_near(place.path, own)
                 and _meets_settings(place, fix)
-                and (not _is_of_test(place, fix) or self._gets(place.path, fix))
+                and (place.kind is not PlaceKind.OWN or self._gets(place.path, fix))
                 and self._is_read(place, fix)
             ):
                 return place
@@ -133,7 +133,8 @@ class OpenPlaces:
         own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
             meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, own))
-            if meets and self._is_near(place.path, own) and self._reaches(place, fix):
+            meets = (meets and self._reaches(place, fix)) or self._joins_attribute(place)
+            if meets and self._is_near(place.path, own):
                 return place
         every = self._looking_at_words(fix, is_open=is_open)
         return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
@@ -196,22 +197,14 @@ class OpenPlaces:
         """Return whether a file gives a flag to a script, which it names: from a variable, or from data in YAML."""
         if place.kind is not PlaceKind.FLAG or place.path == own:
             return False
-        if place.path.endswith(YAML) and self._fills_from_data(place, own):
-            return True
-        lines = self.texts.text(place.path).split("\n")
-        names = ASSIGNED.findall(lines[place.line - 1].partition(place.text)[0])
-        is_named = any(os.path.basename(own) in line for line in lines if not line.lstrip().startswith("#"))
-        return is_named and bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
-
-    def _fills_from_data(self, place: OpenPlace, own: str) -> bool:
-        """Return whether a flag is a word of YAML, and something that names a script may give it those."""
         lines = self.texts.text(place.path).split("\n")
         before = lines[place.line - 1].partition(place.text)[0]
-        continues = place.line > 1 and lines[place.line - 2].rstrip().endswith("\\")
-        if continues or not _WORDS_ALONE.search(before):
-            return False
-        naming = self.texts.holding((os.path.basename(own),))
-        return any(one == place.path or one in self._loaders_of(_YAML) for one in naming)
+        if place.path.endswith(YAML) and _WORDS_ALONE.search(before):
+            naming = self.texts.holding((os.path.basename(own),))
+            return any(one == place.path or one in self._loaders_of(_YAML) for one in naming)
+        names = ASSIGNED.findall(before)
+        is_named = any(os.path.basename(own) in line for line in lines if not line.lstrip().startswith("#"))
+        return is_named and bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
 
     def _gets(self, path: str, fix: FixOutline) -> bool:
         """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""
@@ -266,16 +259,22 @@ class OpenPlaces:
         if is_open:
             yield from self._name_parts_of(fix.names, own)
         yield from readers_of_words(own, fix.old, self.texts)
-        loops = (
-            one for one in self._every_loop() if self._is_about_arguments(*one) and one[1].distinguishes(fix.names)
-        )
+        loops = (one for one in self._every_loop() if self._is_about_arguments(*one))
         yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
 
     def _is_about_arguments(self, path: str, loop: EntryFilter) -> bool:
         """Return whether code that goes through the attributes of an object may get Megatron's parsed arguments."""
+        return loop.of_object and loop.by_truth and self._parses(path)
+
+    def _parses(self, path: str) -> bool:
         text = self.texts.text(path)
-        return loop.of_object and loop.by_truth and "megatron" in text and "parse_args" in text
+        return "megatron" in text and "parse_args" in text
+
+    def _joins_attribute(self, place: OpenPlace) -> bool:
+        """Return whether code joins the name of an attribute, which Megatron's parsed arguments may have."""
+        is_part = place.text.startswith("_") or place.text.endswith("_")
+        return is_part and place.kind is PlaceKind.CODE and self._parses(place.path)
 
     def _name_parts_of(self, names: frozenset[str], own: str) -> Iterator[TextPlace]:
         if names not in self._name_parts:
@@ -322,12 +321,6 @@ def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
     # No attribute has a hyphen.
     is_flag = place.kind is PlaceKind.CODE and "-" in place.text
     return not fix.is_proved or (place.kind in _FOR_OBJECTS and not is_flag)
-
-
-def _is_of_test(place: OpenPlace, fix: FixOutline) -> bool:
-    """Return whether a place is about what a test has: what it sets itself, or gives to a function with an object."""
-    is_given = place.kind is PlaceKind.GIVEN and fix.is_proved and is_test(place.path)
-    return place.kind is PlaceKind.OWN or is_given
 
 
 def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:

@@ -46,8 +46,8 @@ class _Code:
     def __init__(self, path: str, tree: ast.Module, catalogue: Catalogue) -> None:
         self.path, self.catalogue = path, catalogue
         self._keywords, self._parsed = _keywords_of_megatron(tree), _parsed_arguments(tree)
-        self._given = _keywords_beside_objects(tree)
         self._is_test = is_test(path)
+        self._beside = frozenset[int]() if self._is_test else _keywords_beside_objects(tree)
         self._tables = _keys_of_dicts(tree) if self._is_test else frozenset()
         self._shown, self._compared = _shown_texts(tree), _compared_texts(tree)
 
@@ -66,18 +66,14 @@ class _Code:
             case ast.arg(arg=name):
                 yield from self._named(node.lineno, name, PlaceKind.PARAMETER)
             case ast.keyword(arg=str(name)):
-                yield from self._named(node.lineno, name, self._kind_of_keyword(node))
+                kind = PlaceKind.CODE if id(node) in self._beside else PlaceKind.PARAMETER
+                yield from self._named(node.lineno, name, PlaceKind.KEYWORD if id(node) in self._keywords else kind)
             case ast.MatchClass(kwd_attrs=names):
                 for name in names:
                     yield from self._named(node.lineno, name)
             case ast.ClassDef(body=body):
                 for target in _fields_in(body):
                     yield from self._named(target.lineno, target.id)
-
-    def _kind_of_keyword(self, keyword: ast.keyword) -> PlaceKind:
-        if id(keyword) in self._keywords:
-            return PlaceKind.KEYWORD
-        return PlaceKind.GIVEN if id(keyword) in self._given else PlaceKind.PARAMETER
 
     def _named(self, line: int, name: str, kind: PlaceKind = PlaceKind.CODE) -> Iterator[OpenPlace]:
         for one in appearances_in(name, self.catalogue):
@@ -121,16 +117,18 @@ def _keywords_of_megatron(tree: ast.Module) -> set[int]:
     return keywords
 
 
-def _keywords_beside_objects(tree: ast.Module) -> set[int]:
-    """Return the keywords of calls that get an object as well, and may set them on it: ``changed(config, size=2)``."""
-    result: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and not last_name(node.func)[:1].isupper():
-            every = (*node.args, *(one.value for one in node.keywords))
-            objects = [one for one in every if isinstance(one, _OBJECTS)]
-            # The value of a keyword is no object that gets it.
-            result.update(id(one) for one in node.keywords if any(other is not one.value for other in objects))
-    return result
+def _keywords_beside_objects(tree: ast.Module) -> frozenset[int]:
+    """Return the keywords of calls that may set them on what they get: no class, no parameter of the file."""
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    known = {(one.name, part.arg) for one in functions for part in ast.walk(one.args) if isinstance(part, ast.arg)}
+    calls = [(last_name(one.func), one) for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    return frozenset(
+        id(one)
+        for name, call in calls
+        for one in call.keywords
+        for other in (*call.args, *(keyword.value for keyword in call.keywords if keyword is not one))
+        if isinstance(other, _OBJECTS) and not name[:1].isupper() and (name, one.arg) not in known
+    )
 
 
 def _parsed_arguments(tree: ast.Module) -> set[str]:

@@ -102,16 +102,7 @@ _MATCHES = frozenset(("search", "match", "fullmatch", "findall", "finditer", "su
 """Those of which it may be a regular expression."""
 _CUTS = frozenset(("partition", "rpartition", "split", "rsplit", "strip", "group", "groups"))
 """Methods that cut a part from a text."""
-_OTHER_SYNTAX = (
-    *((r"\K", ""), (r"\<", r"\b"), (r"\>", r"\b"), (r"\h", r"[ \t]"), ("[:space:]", r"\s"), ("[:blank:]", r" \t")),
-    *(
-        ("[:alnum:]", "a-zA-Z0-9"),
-        ("[:alpha:]", "a-zA-Z"),
-        ("[:digit:]", "0-9"),
-        ("[:lower:]", "a-z"),
-        ("[:upper:]", "A-Z"),
-    ),
-)
+_OTHER_SYNTAX = ((r"\K", ""), (r"\<", r"\b"), (r"\>", r"\b"), ("[:space:]", r"\s"), ("[:alnum:]", "a-zA-Z0-9"))
 """What regular expressions of other programs have, and Python's have not."""
 _SHORTEST, _LONGEST = 3, 200
 """Characters of a pattern that is tried."""

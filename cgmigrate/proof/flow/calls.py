@@ -6,7 +6,7 @@ import ast
 import builtins
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
@@ -83,10 +83,7 @@ def call_function(run: Run, function: Function, positional: list[object], named:
         if wrapped is not function:
             return call(run, wrapped, positional, named)
     values = (*positional, *named.values())
-    has_any = node.args.kwarg is not None and not KEPT_STATE.isdisjoint(named)
-    if has_any and any(isinstance(one, ast.Yield) for one in ast.walk(node)):
-        # A context manager takes back what it sets.
-        _check_given(function.name, values)
+    has_any = _gets_any(function, values, named)
     is_whole = function.scope is None and (has_any or any(map(_names_setting, values)))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         is_whole = has_any or (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
@@ -106,6 +103,14 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     else:
         kept = run.side.slice.kept(node, module)
     return _body(run, own, node, kept)
+
+
+def _gets_any(function: Function, values: Iterable[object], named: Collection[str]) -> bool:
+    """Return whether a function gets settings as any keywords. A context manager takes back what it sets."""
+    has_any = function.node.args.kwarg is not None and not KEPT_STATE.isdisjoint(named)
+    if has_any and any(isinstance(one, ast.Yield) for one in ast.walk(function.node)):
+        _check_passed(function.name, values)
+    return has_any
 
 
 def _note_test(run: Run, function: Function) -> None:
@@ -291,8 +296,8 @@ def _made_outside(run: Run, name: str, positional: list[object], named: dict[str
         raise NotFollowedError(f"it gives `{last}` a text with a name")
     if not is_class and not KEPT_STATE & named.keys():
         return _unknown(run, name, positional, named, is_external=True)
-    if not is_class:
-        _check_given(name, (*positional, *named.values()))
+    if not is_class or last == "Made":
+        _check_passed(name, (*positional, *named.values()))
     made = run.make(run.number(last), is_bare=last == "SimpleNamespace")
     if made.is_bare:
         made.fields |= named
@@ -310,20 +315,18 @@ def _unknown(
 
     Code of the project may return an object that other code of it has made.
     """
-    values = (*positional, *named.values())
     if run.is_test and _names_setting(positional, _OLD_NAMES) and not is_plain(positional):
         raise NotFollowedError("it gives a text with a name, and what is not known, to code that is not followed")
     if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
-        _check_given(name, values)
         return _external(run, f"{name}.Made", positional, named)
-    for one in values if not is_external else ():
+    for one in (*positional, *named.values()) if not is_external else ():
         _fill(one)
     return Object(run.number(f"{name}()"), is_part=True, is_argument=not is_external, is_foreign=is_external)
 
 
-def _check_given(name: str, values: Iterable[object]) -> None:
+def _check_passed(name: str, values: Iterable[object]) -> None:
     """Raise NotFollowedError if code that is not followed gets an object with settings, and others as keywords."""
     objects = [one for one in values if isinstance(one, Object)]
     if any(state_of(one) for own in objects for one in (own, *own.fields.values()) if isinstance(one, Object)):
