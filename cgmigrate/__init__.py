@@ -9,27 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cgmigrate.api import (
-        Backend,
-        Blocks,
-        Capture,
-        Diagnostic,
-        Iteration,
-        Layers,
-        Options,
-        Reader,
-        Rejected,
-        Release,
-        Report,
-        Result,
-        Settings,
-        Unread,
-        capture_of,
-        check_paths,
-        check_text,
-        migrate_text,
-        parse_release,
-    )
+    from cgmigrate.api import *
 
     __version__: str
 

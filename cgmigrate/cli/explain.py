@@ -13,6 +13,7 @@ import click
 
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR, command_errors
 from cgmigrate.cli.rules import configured_folders, load_rules, show_rules
+from cgmigrate.project.options import release_words
 from cgmigrate.project.paths import file_and_line, openable_path
 from cgmigrate.text.escaping import in_line, in_text
 
@@ -136,7 +137,7 @@ def _show_all(topic: Topic, file: ExplainedFile) -> None:
     left = next((one for one in file.objects if one.diagnostics and one not in with_fix), None)
     first = left or next(iter(with_fix), None)
     place = f"{first.first.path}:{first.first.number}" if first else ""
-    words = ["cgmigrate", "explain", *_release_options(topic), place]
+    words = ["cgmigrate", "explain", *release_words(topic.source, topic.target), place]
     _print_last(file, shlex.join(words) if place else "")
 
 
@@ -155,15 +156,10 @@ def _next(topic: Topic, one: ExplainedObject) -> str:
         unsafe = [] if one.edit_set.applicability == "safe" else ["--unsafe-fixes", "--diff"]
         files = sorted(one.edit_set.files)
         guard = ["--"] if any(path.startswith("-") for path in files) else []
-        words = ["cgmigrate", "fix", *_release_options(topic), *unsafe, "--group", one.edit_set.id, *guard, *files]
-        return shlex.join(words)
+        options = [*release_words(topic.source, topic.target), *unsafe, "--group", one.edit_set.id]
+        return shlex.join(["cgmigrate", "fix", *options, *guard, *files])
     rules = [diagnostic.rule for _, diagnostic in one.diagnostics]
     return f"cgmigrate explain {rules[0]}" if rules else ""
-
-
-def _release_options(topic: Topic) -> list[str]:
-    releases = (("--from", topic.source), ("--to", topic.target))
-    return [word for option, release in releases if release for word in (option, str(release))]
 
 
 # --- rules and settings ---------------------------------------------------------------------------

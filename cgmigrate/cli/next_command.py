@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgmigrate.project.options import release_words
 from cgmigrate.project.paths import shown_path
 
 if TYPE_CHECKING:
@@ -63,9 +64,7 @@ def _is_stdin() -> bool:
 def _releases() -> list[str]:
     """Return the releases of this run, if the command line has them, as words of a command line."""
     context = click.get_current_context(silent=True)
-    named = (("--from", "source"), ("--to", "target"))
-    values = [(option, context.params.get(name) if context else None) for option, name in named]
-    return [word for option, value in values if value for word in (option, str(value))]
+    return release_words(context.params.get("source"), context.params.get("target")) if context else []
 
 
 def _fix(context: click.Context, *further: str, paths: Sequence[str] = ()) -> str:

@@ -69,9 +69,6 @@ class CodeText:
     def __add__(self, other: CodeText) -> CodeText:
         return CodeText.joined((self, other))
 
-    def __getitem__(self, part: slice) -> CodeText:
-        return CodeText(self.text[part], self.starts[part], self.ends[part])
-
     def __bool__(self) -> bool:
         return bool(self.text)
 

@@ -11,7 +11,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TypeVar
 
 from cgmigrate.documents.code import CannotMapError, CodeText
@@ -139,7 +138,6 @@ class NestingDocument(TextDocument):
         self.top_level, self.builds_on = list(outer.top_level), outer.builds_on
         self.sites = list(outer.sites)
         self._read = read
-        self._again: NestingDocument | None = None
         self._parts: list[ReadPart] = []
         self.skipped: list[tuple[Use, str]] = []
         for part, document in parts:
@@ -300,10 +298,7 @@ class NestingDocument(TextDocument):
         for one in self._parts:
             if own := inner.get(one.part.number):
                 result += self._edits_of(one, own)
-        result.sort(key=lambda edit: (edit.start, edit.end))
-        if any(left.end > right.start for left, right in pairwise(result)):
-            raise CannotEditError(min(rewrites), "two changes replace the same text")
-        return result
+        return self._in_order(result, rewrites)
 
     def _outer_edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         try:
@@ -341,11 +336,6 @@ class NestingDocument(TextDocument):
             return reason
         self._again = again
         return ""
-
-    @property
-    def edited(self) -> NestingDocument | None:
-        """The document of the text that was checked last; see ``sites.Document``."""
-        return self._again
 
     def quotes(self, rewrites: Mapping[int, Settings]) -> dict[int, Mapping[str, str]]:
         """Return the settings of rewritten sites as the text that was checked last has them."""

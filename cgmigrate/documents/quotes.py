@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol
 
-from cgmigrate.documents.sites import Site
+from cgmigrate.documents.sites import Document, Site
 from cgmigrate.megatron.settings import Settings
 
 Quotes = Mapping[int, Mapping[str, str]]
 """Index of a site → field → the text of that setting."""
 
 
-class Edited(Protocol):
-    """A text that was edited and read again."""
-
-    text: str
-    sites: list[Site]
-
-
-def quotes_of(sites: Sequence[Site], after: Edited, edited: Mapping[int, Settings]) -> dict[int, dict[str, str]]:
+def quotes_of(sites: Sequence[Site], after: Document, edited: Mapping[int, Settings]) -> dict[int, dict[str, str]]:
     """Return the text of each setting of the edited ones among some sites, as ``after`` has it.
 
     A site that loses all its settings is no site afterwards, so sites are paired by their paths, in order.

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Protocol
 
 from cgmigrate.documents.comments import Commented
@@ -29,6 +28,7 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
+from cgmigrate.text.words import Word
 
 PROSE = "a comment, docstring or message"
 """Owner of a name in text for people; reported with ``--verbose`` only."""
@@ -51,7 +51,7 @@ FOLLOWS_OBJECT = "it says what other code sets, and has to change together with 
 """Owner of a name that is never reported: it changes together with what is written below it."""
 
 
-class Role(str, Enum):
+class Role(Word):
     """What a text does with a setting."""
 
     WRITE = "write"
@@ -60,9 +60,6 @@ class Role(str, Enum):
     """It depends on its value: an attribute, `getattr`, a subscript, a test."""
     MENTION = "mention"
     """It does neither: a field, an option or a parameter of its own, a comment, a message, text that sets it."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +207,7 @@ class Site:
         return name
 
 
-class ProblemKind(str, Enum):
+class ProblemKind(Word):
     """What a document reports besides its sites. A rule that explains a kind names its value (``reports:``)."""
 
     INVALID_YAML = "invalid-yaml"
@@ -236,9 +233,6 @@ class ProblemKind(str, Enum):
     """A deprecated name in the text of a page, or in a code block that is not read."""
     UNREAD_KIND = "unread-kind"
     """A deprecated setting in a file of a kind that is not read."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 UNREADABLE = frozenset(

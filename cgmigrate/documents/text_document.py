@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
-from cgmigrate.documents.sites import UNREADABLE, Problem, Site, Use
+from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Document, Problem, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import Missing, Settings
+from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
@@ -21,7 +24,7 @@ class TextDocument:
 
     comment_form = CommentForm()
     skipped: Sequence[tuple[Use, str]]
-    _again: TextDocument | None
+    _again: Document | None
     """The edited text that was checked last, read again."""
 
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
@@ -32,6 +35,11 @@ class TextDocument:
         self.top_level: list[str] = []
         self.builds_on = ""
         self._again = None
+
+    @property
+    def edited(self) -> Document | None:
+        """The document of the text that was checked last; see ``sites.Document``."""
+        return self._again
 
     @property
     def uses(self) -> Sequence[Use]:
@@ -45,6 +53,14 @@ class TextDocument:
     def variable_at(self, _offset: int, _name: str, /) -> object:
         """Return that the value of a variable of the environment is not known; see ``sites.Document``."""
         return Missing.UNKNOWN
+
+    def enclosing(self, _offset: int, /) -> str:
+        """Return nothing: a syntax without functions; see ``sites.Document``."""
+        return ""
+
+    def risk(self, _index: int, /) -> str:
+        """Return nothing: no other code sees the objects of the file; see ``sites.Document``."""
+        return ""
 
     def joined_lines(self) -> Sequence[Span]:
         """Return the parts of several lines that no comment can be in; see ``comments.Commented``."""
@@ -60,6 +76,13 @@ class TextDocument:
     def _read_comments(self) -> tuple[list[Span], list[Span]]:
         """Return what `_comments` has, for a text that can be read."""
         raise NotImplementedError
+
+    def _in_order(self, edits: list[Edit], rewrites: Mapping[int, Settings]) -> list[Edit]:
+        """Return edits in the order of the text. Raises CannotEditError if two of them overlap."""
+        edits.sort(key=attrgetter("start", "end"))
+        if any(one.end > other.start for one, other in pairwise(edits)):
+            raise CannotEditError(min(rewrites), "two changes replace the same text")
+        return edits
 
     def quotes(self, rewrites: Mapping[int, Settings]) -> Quotes:
         """Return the settings as the text that was checked last has them; see ``sites.Document``."""

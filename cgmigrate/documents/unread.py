@@ -49,17 +49,9 @@ class UnreadDocument(TextDocument):
     def _read_comments(self) -> tuple[list[Span], list[Span]]:
         return [Span(*match.span()) for match in _SUPPRESSES.finditer(self.text)], []
 
-    def enclosing(self, _offset: int, /) -> str:
-        """Return nothing: there are no functions; see ``sites.Document``."""
-        return ""
-
     def value_beside(self, _index: int, _section: Sequence[str], _keys: Sequence[str], /) -> object:
         """Return nothing: there are no sites; see ``sites.Document``."""
         return Missing.UNKNOWN
-
-    def risk(self, _index: int, /) -> str:
-        """Return nothing: there are no sites; see ``sites.Document``."""
-        return ""
 
     def spelled(self, _site: int, name: str, value: object) -> str:
         """Return a setting as an assignment; see ``sites.Document``."""
@@ -73,11 +65,6 @@ class UnreadDocument(TextDocument):
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Return that nothing may change; see ``sites.Document``."""
         return "" if edited == self.text and not rewrites else "the file is not read"
-
-    @property
-    def edited(self) -> None:
-        """Nothing: no text is edited; see ``sites.Document``."""
-        return
 
 
 def settings_in(text: str, path: str, catalogue: Catalogue) -> list[tuple[str, Span]]:

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator
 from cgmigrate.documents.python.class_origins import MAX_BYTES
 from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.name_resolution import names_of, package_of
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import INFERENCE, MODULES, SCOPE
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import read_text
 
 _SCOPE = re.compile(rf"(?<!\w){SCOPE}(?!\w)")
 
@@ -30,11 +30,13 @@ def caller_with_old_object(function: str, path: str, files: Collection[str], cat
 
 def _gives(file: str, function: str, own: str, catalogue: Catalogue, others: Collection[str]) -> bool:
     try:
-        text = read_bytes(file, MAX_BYTES).decode("utf-8")
+        text = read_text(file, MAX_BYTES)
         if function not in text or not _SCOPE.search(text) or (MODULES in text and INFERENCE in text):
             return False
-        tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except (OSError, UnicodeDecodeError):
+        return True
+    tree = parsed(text)
+    if tree is None:
         return True
     names = names_of(tree, package_of(file))
     names.path, names.catalogue = file, catalogue
@@ -71,7 +73,7 @@ def _is_defined(module: str, function: str, own: str, others: Collection[str]) -
 
 def _defines(path: str, function: str) -> bool:
     try:
-        tree = ast.parse(read_bytes(path, MAX_BYTES).decode("utf-8"))
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parsed(read_text(path, MAX_BYTES))
+    except (OSError, UnicodeDecodeError):
         return False
-    return any(isinstance(one, ast.FunctionDef) and one.name == function for one in tree.body)
+    return tree is not None and any(isinstance(one, ast.FunctionDef) and one.name == function for one in tree.body)

@@ -16,11 +16,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import last_name
 from cgmigrate.documents.python.use_owners import OTHER_SYSTEMS
 from cgmigrate.megatron.settings import SCOPE
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import text_if_readable
 
 _MOST_BYTES = 1024 * 1024
 _ARGUMENTS = re.compile(r"(.*_)?m?args|arguments|namespace|opts?|options|flags", re.IGNORECASE)
@@ -48,22 +48,19 @@ class ArgumentUses:
 
 def arguments_in(path: str, names: Collection[str]) -> ArgumentUses:
     """Return what a file does with some settings. One that cannot be read as code uses what it names."""
-    try:
-        text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
-    except OSError:
+    text = text_if_readable(path, _MOST_BYTES)
+    if text is None or (_OTHERS.search(text) and "megatron" not in text):
         return ArgumentUses()
-    if _OTHERS.search(text) and "megatron" not in text:
-        return ArgumentUses()
-    try:
-        tree = ast.parse(text)
-        return ArgumentUses(_first_lines(_uses(tree), names), _first_lines(_uses_by_name(tree), names))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        words = ((one[0], text.count("\n", 0, one.start()) + 1) for one in re.finditer(r"\w+", text) if one[0] in names)
-        lines = _first_lines(words, names)
-        return ArgumentUses(lines, lines)
+    tree = parsed(text)
+    if tree is not None:
+        return ArgumentUses(first_lines(_uses(tree), names), first_lines(_uses_by_name(tree), names))
+    words = ((one[0], text.count("\n", 0, one.start()) + 1) for one in re.finditer(r"\w+", text) if one[0] in names)
+    lines = first_lines(words, names)
+    return ArgumentUses(lines, lines)
 
 
-def _first_lines(uses: Iterable[tuple[str, int]], names: Collection[str]) -> dict[str, int]:
+def first_lines(uses: Iterable[tuple[str, int]], names: Collection[str]) -> dict[str, int]:
+    """Return the first line of each of some names."""
     lines: dict[str, int] = {}
     for name, line in uses:
         if name in names:

@@ -67,7 +67,7 @@ def variants(sites: Sequence[Site], component: Sequence[int]) -> list[Variant]:
         changed = list(sites)
         for index in component:
             changed[index] = _picked(sites[index], picks)
-        conditions = [f"`{name}` is {_shown(choices[at, name].branches[n])}" for (at, name), n in picks.items()]
+        conditions = [f"`{name}` is {shown_value(choices[at, name].branches[n])}" for (at, name), n in picks.items()]
         result.append(Variant(changed, picks, " and ".join(conditions)))
     return result
 
@@ -105,7 +105,7 @@ def _require_same_names(index: int, options: Sequence[Variant], rewrites: Sequen
     # Of the ways to write the site, the usual one; modules and implementations stay where they are.
     usual = max(dict.fromkeys(names), key=lambda kind: (Counter(names)[kind], MODULES in kind, IMPL in kind, len(kind)))
     at = next(at for at, kind in enumerate(names) if kind != usual)
-    shown = " and ".join(f"`{name}: {_shown(value)}`" for name, value in rewrites[at][index].items())
+    shown = " and ".join(f"`{name}: {shown_value(value)}`" for name, value in rewrites[at][index].items())
     raise CannotMergeError(f"where {options[at].conditions}, other settings are to be written: {shown or 'none'}")
 
 
@@ -143,5 +143,6 @@ def _picked(site: Site, picks: Mapping[tuple[int, str], int]) -> Site:
     return replace(site, written=written)
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """Return a value of a setting as messages show it."""
     return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from cgmigrate.documents.shell.plain_words import CUTS_VARIABLE, PICKS_ARGUMENTS, PICKS_IN_FUNCTION
@@ -19,7 +19,8 @@ from cgmigrate.documents.sites import Site
 from cgmigrate.documents.syntax import Syntax, is_documentation, syntax_of_file
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import text_if_readable
+from cgmigrate.text.remembered import remembered
 
 _MOST_BYTES = 1024 * 1024
 _MOST_STEPS = 4
@@ -71,12 +72,6 @@ class CommandFiles:
     catalogue: Catalogue
     shown: Callable[[str], str]
     """How a path is shown."""
-    _texts: dict[str, str] = field(default_factory=dict)
-    _words_of: dict[str, frozenset[str]] = field(default_factory=dict)
-    _with_word: dict[str, list[str]] = field(default_factory=dict)
-    _cut_in: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
-    _defined_in: dict[str, list[str]] = field(default_factory=dict)
-    _callers_of: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def of(self, site: Site, path: str, text: str) -> str:
         """Return why other files may have a part in the command line of a site, empty if none has."""
@@ -104,11 +99,10 @@ class CommandFiles:
             files |= {one for one, other in self._spelling.items() if _kind(one, other) is None}
         return sorted(files & self._spelling.keys())
 
+    @remembered
     def _with(self, word: str) -> list[str]:
         """Return the files that spell a flag and have a word."""
-        if word not in self._with_word:
-            self._with_word[word] = [one for one in self._spelling if word in self._words(one)]
-        return self._with_word[word]
+        return [one for one in self._spelling if word in self._words(one)]
 
     @cached_property
     def _basenames(self) -> Mapping[str, list[str]]:
@@ -149,22 +143,18 @@ class CommandFiles:
                     return _CUTS.format(place=self._place(other, at))
         return ""
 
+    @remembered
     def _cutting(self, variable: str) -> list[tuple[str, int]]:
         """Return the files that expand a part of a variable, and where."""
-        if variable not in self._cut_in:
-            pattern = re.compile(CUTS_VARIABLE.format(name=variable))
-            files = self.files_with([f"{{{variable}", f"{{#{variable}", f"{{!{variable}"])
-            every = ((one, pattern.search(self._text(one))) for one in files)
-            self._cut_in[variable] = [(one, match.start()) for one, match in every if match is not None]
-        return self._cut_in[variable]
+        pattern = re.compile(CUTS_VARIABLE.format(name=variable))
+        files = self.files_with([f"{{{variable}", f"{{#{variable}", f"{{!{variable}"])
+        every = ((one, pattern.search(self._text(one))) for one in files)
+        return [(one, match.start()) for one, match in every if match is not None]
 
+    @remembered
     def _defining(self, function: str) -> list[str]:
         """Return the files that define a function of a shell."""
-        if function not in self._defined_in:
-            self._defined_in[function] = list(
-                self.files_with([f"{function}()", f"{function} ()", f"function {function}"])
-            )
-        return self._defined_in[function]
+        return list(self.files_with([f"{function}()", f"{function} ()", f"function {function}"]))
 
     def _place(self, path: str, at: int) -> str:
         return f"{self.shown(path)}:{self._text(path).count(chr(10), 0, at) + 1}"
@@ -236,17 +226,16 @@ class CommandFiles:
                     return _CHANGES.format(place=f"{self.shown(path)}:{at}")
         return ""
 
+    @remembered
     def _callers(self, script: str) -> frozenset[str]:
         """Return the files that may give arguments to a script."""
-        if script not in self._callers_of:
-            reached, new = {script}, {script}
-            for _ in range(_MOST_STEPS):
-                passing = [one for one in new if _ARGUMENTS.search(self._text(one))]
-                named = {other: self._calling_with.get(os.path.basename(other), ()) for other in passing}
-                new = {one for other, every in named.items() for one in every if self._calls(one, other)} - reached
-                reached |= new
-            self._callers_of[script] = frozenset(reached - {script})
-        return self._callers_of[script]
+        reached, new = {script}, {script}
+        for _ in range(_MOST_STEPS):
+            passing = [one for one in new if _ARGUMENTS.search(self._text(one))]
+            named = {other: self._calling_with.get(os.path.basename(other), ()) for other in passing}
+            new = {one for other, every in named.items() for one in every if self._calls(one, other)} - reached
+            reached |= new
+        return frozenset(reached - {script})
 
     def _calls(self, path: str, script: str) -> bool:
         """Return whether a file seems to start a script."""
@@ -276,12 +265,11 @@ class CommandFiles:
         names = sorted({os.path.basename(one) for one in scripts})
         return {path: self._text(path) for path in self.files_with(names)} if names else {}
 
+    @remembered
     def _words(self, path: str) -> frozenset[str]:
         """Return the names of variables and files in a file."""
-        if path not in self._words_of:
-            text = self._text(path)
-            self._words_of[path] = frozenset((*re.findall(r"[\w.-]+", text), *re.findall(r"\w+", text)))
-        return self._words_of[path]
+        text = self._text(path)
+        return frozenset((*re.findall(r"[\w.-]+", text), *re.findall(r"\w+", text)))
 
     @cached_property
     def _spelling(self) -> Mapping[str, str]:
@@ -306,13 +294,9 @@ class CommandFiles:
         flags = (self.catalogue.flags[name] for name in self._names if name in self.catalogue.flags)
         return f" {' attn '.join(flags)} local full_iteration"
 
+    @remembered
     def _text(self, path: str) -> str:
-        if path not in self._texts:
-            try:
-                self._texts[path] = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
-            except OSError:
-                self._texts[path] = ""
-        return self._texts[path]
+        return text_if_readable(path, _MOST_BYTES) or ""
 
 
 def _around(site: Site, path: str, text: str) -> list[str]:

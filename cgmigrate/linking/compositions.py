@@ -328,11 +328,11 @@ class _Config:
         elif self.package is None and ".." in self.group.split("/"):
             raise CompositionError(f"`{self.group}` has no package in Hydra")
 
-    def final_package(self, with_header: bool = True) -> str:
+    def final_package(self) -> str:
         """Return where the content goes, with dots."""
         package = self.package
         if package is None:
-            package = self.header if with_header and self.header is not None else self.group.replace("/", ".")
+            package = self.header if self.header is not None else self.group.replace("/", ".")
         whole = ".".join(filter(None, (self.parent_package, package)))
         _, marker, behind = whole.rpartition("_global_")
         return behind.lstrip(".") if marker else whole

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cgmigrate.linking.translations import Translation
+from cgmigrate.linking.translations import Translation, release_of
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import load_yaml, rules_folder
@@ -129,12 +129,8 @@ def _read(path: Path) -> Ecosystem:
         section=tuple(filter(None, data.get("section", "").split("."))),
         id=path.stem,
         package=data.get("package", ""),
-        unread_up_to=_release(data.get("unread-up-to")),
+        unread_up_to=release_of(data.get("unread-up-to")),
         not_rewritten=data.get("not-rewritten", ""),
         translation=Translation.of(data["translation"]) if "translation" in data else None,
         defaults=data.get("defaults", {}),
     )
-
-
-def _release(text: str | None) -> Release | None:
-    return Release(*map(int, text.split("."))) if text else None

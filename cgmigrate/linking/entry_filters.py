@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
 
 WORDS = (
@@ -84,9 +85,8 @@ class _Loop:
 
 def filters_in(text: str) -> Iterator[EntryFilter]:
     """Yield the code of a file that looks at entries."""
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     written, values = set(_written_in(tree)), _values_of_variables(tree)
@@ -252,12 +252,13 @@ def _is_truth(test: ast.AST, names: Collection[str]) -> bool:
             return any(isinstance(one, ast.Name) and one.id in names for one in parts)
         case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)):
             return name in names
-        case ast.Compare(comparators=[ast.Constant(value=bool())]):
+        case (
+            ast.Compare(comparators=[ast.Constant(value=bool()) | ast.Attribute(attr="default")])
+            | ast.Compare(left=ast.Attribute(attr="default") | ast.Call(func=ast.Name(id="type")))
+        ):
             return any(_has(test, name) for name in names)
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
             return _has(kinds, "bool") or _has(kinds, "int")
-        case ast.Compare(left=ast.Call(func=ast.Name(id="type"))):
-            return any(_has(test, name) for name in names)
     return False
 
 
@@ -309,6 +310,8 @@ def _is_made(node: ast.AST) -> bool:
     match node:
         case ast.JoinedStr(values=[_, _, *_] as parts):
             return any(isinstance(one, ast.Constant) and "_" in str(one.value) for one in parts)
+        case ast.BinOp(op=ast.Add() | ast.Mod(), left=left, right=right):
+            return any(isinstance(one, ast.Constant) and "_" in str(one.value) for one in (left, right))
         case ast.Call(func=ast.Attribute(attr=name)):
             return name in _SPELLS
     return False

@@ -1,15 +1,15 @@
 """What in the code of a project may carry a mapping of a configuration: variables, parameters, attributes, functions.
 
-A configuration comes from a loader of files, and a mapping in it is reached by the keys that lead to it: ``cfg["model"]``,
-``cfg.model``, ``for name, part in cfg.items()``. What gets such a value may carry it, and so may a parameter to which it
-is passed, and what a function returns. Attributes and keys are distinguished by their names only.
+A configuration comes from a loader of files, and a mapping in it is reached by the keys that lead to it:
+``cfg["model"]``, ``cfg.model``, ``for name, part in cfg.items()``. What gets such a value may carry it, and so may a
+parameter to which it is passed, and what a function returns. Attributes and keys are distinguished by name only.
 """
 
 from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -91,21 +91,11 @@ class MappingCarriers:
             for node in nodes:
                 if objects:
                     yield from (one for base in _getting(node, names) for one in _bound(base, scope))
-                match node:
-                    case ast.Assign(targets=targets, value=value) if _carries(value, names):
-                        yield from (one for target in targets for one in _bound(target, scope))
-                    case ast.AnnAssign(target=target, value=ast.expr() as value) if _carries(value, names):
-                        yield from _bound(target, scope)
-                    case ast.NamedExpr(target=target, value=value) if _carries(value, names):
-                        yield from _bound(target, scope)
-                    case ast.For(target=target, iter=value) if _has_part(value, names):
-                        yield from _bound(target, scope)
-                    case ast.FunctionDef(decorator_list=[_, *_]) if _is_started_with_it(node):
-                        yield from (_Carrier(_scope_of(path, node), one.arg) for one in node.args.args)
-                    case ast.Return(value=ast.expr() as value) if _carries(value, names):
-                        yield _Carrier(_RETURNED, scope.rpartition(":")[2])
-                    case ast.Call():
-                        yield from self._parameters(path, node, names)
+                yield from _carrying(node, scope, names)
+                if isinstance(node, ast.FunctionDef) and _is_started_with_it(node):
+                    yield from (_Carrier(_scope_of(path, node), one.arg) for one in node.args.args)
+                elif isinstance(node, ast.Call):
+                    yield from self._parameters(path, node, names)
 
     def _parameters(self, path: str, call: ast.Call, names: _Names) -> Iterator[_Carrier]:
         """Yield the parameters to which a call in a file gives a carrier."""
@@ -186,6 +176,21 @@ def _is_in(line: int, node: ast.AST) -> bool:
     return bool(getattr(node, "lineno", 0) <= line <= getattr(node, "end_lineno", 0))
 
 
+def _carrying(node: ast.AST, scope: str, names: _Names) -> Iterator[_Carrier]:
+    """Yield what a statement gives a value that some names carry."""
+    match node:
+        case ast.Assign(targets=targets, value=value) if _carries(value, names):
+            yield from (one for target in targets for one in _bound(target, scope))
+        case ast.AnnAssign(target=target, value=ast.expr() as value) if _carries(value, names):
+            yield from _bound(target, scope)
+        case ast.NamedExpr(target=target, value=value) if _carries(value, names):
+            yield from _bound(target, scope)
+        case ast.For(target=target, iter=value) if _has_part(value, names):
+            yield from _bound(target, scope)
+        case ast.Return(value=ast.expr() as value) if _carries(value, names):
+            yield _Carrier(_RETURNED, scope.rpartition(":")[2])
+
+
 def _is_module(path: str, module: str) -> bool:
     """Return whether a file may be a module: the last two parts of its name are those of the path."""
     parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
@@ -209,7 +214,7 @@ def _named_at(function: _Function, positions: list[int]) -> Iterator[str]:
 
 
 def _carries(value: ast.expr, names: _Names) -> bool:
-    """Return whether an expression may be a mapping that some names carry, or a list or mapping with it."""
+    """Return whether an expression may be a mapping that some names carry, or a list with it."""
     match value:
         case ast.Name(id=name):
             return name in names.variables
@@ -217,19 +222,32 @@ def _carries(value: ast.expr, names: _Names) -> bool:
             return name in names.keys
         case ast.Call(func=ast.Attribute(attr="get" | "pop" | "setdefault"), args=[ast.Constant(value=name), *_]):
             return name in names.keys
-        case ast.Call(func=func, args=args, keywords=keywords):
-            callee = dotted(func).rpartition(".")[2]
-            own = [func.value] if isinstance(func, ast.Attribute) else []
-            is_made = names.own is not None and callee not in names.own
-            every = (*args, *own, *(one.value for one in keywords)) if callee in _COPIES or is_made else ()
-            return callee in names.functions or _is_loader(func) or any(_carries(one, names) for one in every)
+        case ast.Call():
+            return _returns(value, names)
+    return any(_carries(one, names) for one in _parts(value))
+
+
+def _returns(call: ast.Call, names: _Names) -> bool:
+    """Return whether a call returns what some names carry, a copy of it, or an object with it."""
+    callee = dotted(call.func).rpartition(".")[2]
+    if callee in names.functions or _is_loader(call.func):
+        return True
+    own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
+    is_made = names.own is not None and callee not in names.own
+    every = (*call.args, *own, *(one.value for one in call.keywords)) if callee in _COPIES or is_made else ()
+    return any(_carries(one, names) for one in every)
+
+
+def _parts(value: ast.expr) -> Sequence[ast.expr]:
+    """Return the expressions of which another one is the value, or a list."""
+    match value:
         case ast.Starred(value=one) | ast.Await(value=one):
-            return _carries(one, names)
+            return (one,)
         case ast.List(elts=every) | ast.Tuple(elts=every) | ast.BoolOp(values=every):
-            return any(_carries(one, names) for one in every)
+            return every
         case ast.IfExp(body=first, orelse=second) | ast.BinOp(left=first, right=second):
-            return _carries(first, names) or _carries(second, names)
-    return False
+            return (first, second)
+    return ()
 
 
 def _is_loader(function: ast.expr) -> bool:

@@ -15,12 +15,14 @@ from cgmigrate.megatron.catalogue import Catalogue
 
 _BETWEEN = r"(?:\\[a-zA-Z]|[^A-Za-z0-9\n]){0,6}?"
 """What can separate the words of a name in a text or in a regular expression."""
-_ENDS_INSIDE = re.compile(r"(?:(?<!\\)[A-Za-z0-9]|_|[A-Za-z0-9]-)\Z")
+_ENDS_INSIDE = re.compile(r"(?:(?<![\\%])[A-Za-z0-9]|_|[A-Za-z0-9]-)\Z")
 _PREFIX = re.compile(r"(?:\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_|\w__)\Z")
 """What environment variables have before a key: ``TRAIN_ENABLE_CUDA_GRAPH``, ``model__enable_cuda_graph``."""
 _GROUP = re.compile(r"\b[a-z][a-z0-9]*[_-]\Z")
 """What the name of a group can be before a whole name: ``model_enable_cuda_graph``."""
 _LONGEST_PREFIX = 40
+_AT_END = r"(?:(?<![A-Za-z0-9])|(?<=%s))(?:{})(?![A-Za-z0-9_])"
+"""The end of a name, behind what fills in the rest: ``%s_scope``."""
 _BEGINS_INSIDE = re.compile(r"\w|-[A-Za-z]")
 _GAPS = re.compile(r"(?<=[A-Za-z0-9])[^A-Za-z0-9]+(?=[A-Za-z0-9])")
 _ESCAPES = re.compile(r"\\[a-z]")
@@ -46,7 +48,7 @@ def words_of(catalogue: Catalogue) -> tuple[str, ...]:
     """Return words of which each part of a name has one, to find files quickly."""
     words = {word for name in catalogue.deprecated for word in name.split("_")[1::2]}
     others = (name for name in _names(catalogue) if words.isdisjoint(name.split("_")))
-    return tuple(sorted({*words, *others, *_single_words(catalogue)}))
+    return tuple(sorted({*words, *others, *_joined_parts(catalogue)}))
 
 
 def appearances_in(text: str, catalogue: Catalogue) -> Iterator[NameAppearance]:
@@ -112,13 +114,11 @@ def _patterns(catalogue: Catalogue) -> list[tuple[re.Pattern[str], dict[str, fro
         every = sorted((words for words in parts if words[0] == first), key=len, reverse=True)
         rest = "|".join(_BETWEEN.join(words[1:]) for words in every)
         result.append((re.compile(rf"{first}{_BETWEEN}(?:{rest})", re.IGNORECASE), by_words))
-    if singles := _single_words(catalogue):
-        begins = "|".join(sorted(word for word in singles if word.endswith("_")))
-        ends = "|".join(sorted(word for word in singles if word.startswith("_")))
-        by_single = {word.strip("_"): names for word, names in singles.items()}
-        result.append(
-            (re.compile(rf"(?:{begins})(?![A-Za-z0-9])|(?<![A-Za-z0-9])(?:{ends})(?![A-Za-z0-9_])"), by_single)
-        )
+    for spelled, form in ((str.endswith, r"(?:{})(?![A-Za-z0-9])"), (str.startswith, _AT_END)):
+        by_part = {part: names for part, names in _joined_parts(catalogue).items() if spelled(part, "_")}
+        if by_part:
+            pattern = re.compile(form.format("|".join(sorted(by_part))))
+            result.append((pattern, {part.replace("_", ""): names for part, names in by_part.items()}))
     return result
 
 
@@ -128,11 +128,12 @@ def _is_common(part: str, name: str, catalogue: Catalogue) -> bool:
     return bool(newer) and all(part in one for one in newer)
 
 
-def _single_words(catalogue: Catalogue) -> dict[str, frozenset[str]]:
-    """Return the first and last words of names with an underscore beside them: `external_`, `_scope`."""
+@lru_cache(maxsize=8)
+def _joined_parts(catalogue: Catalogue) -> dict[str, frozenset[str]]:
+    """Return the parts to which code joins the rest of a name, with the underscore: `external_`, `_cuda_graph`."""
     result: dict[str, set[str]] = {}
     for name in catalogue.deprecated:
-        words = name.split("_")
-        for part in (f"{words[0]}_", f"_{words[-1]}"):
-            result.setdefault(part, set()).add(name)
+        for gap in re.finditer("_", name):
+            for part in (name[: gap.end()], name[gap.start() :]):
+                result.setdefault(part, set()).add(name)
     return {part: frozenset(names) for part, names in result.items()}

@@ -21,7 +21,7 @@ from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.mapping_carriers import MappingCarriers
 from cgmigrate.linking.name_appearances import words_of
-from cgmigrate.linking.name_places import CODE, OpenPlace, PlaceKind, may_run, places_in
+from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.text_tools import (
@@ -50,6 +50,8 @@ _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules
 _CUTS_NAMES = re.compile(
     r"\br?partition\(\s*[\"'][_-]|\br?split\(\s*[\"'][_-]|\bremoveprefix\(|\[(?:\d+|len\([^()]*\)):\]|\$\{\w+#"
 )
+_WORDS_ALONE = re.compile(r"(?:^|[\[,{]|:\s|^\s*-\s)\s*[\"']?-[^\"'\],]*$")
+"""Before a flag in YAML that is in a list, or in a text that begins with flags: no command with its program."""
 _WORD = re.compile(r"\w+")
 
 
@@ -69,6 +71,8 @@ class FixOutline:
     new: str
     is_proved: bool = False
     """Whether a proof followed the object through the code of the project."""
+    kept: frozenset[str] = frozenset()
+    """The names that stay, and get another value."""
     makers: frozenset[str] = frozenset()
     """The functions and modules through which other code gets a proved object."""
     keys: tuple[str, ...] = ()
@@ -97,7 +101,7 @@ class OpenPlaces:
     _filters: dict[tuple[frozenset[str], tuple[str, ...], str], list[tuple[OpenPlace, bool]]] = field(
         default_factory=dict
     )
-    """Names, the keys of their mapping and the values that change → the code that distinguishes some of them from others."""
+    """Names, the keys of their mapping, and the values that change → the code that distinguishes them."""
     _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
     """Classes → the code that replaces one of them."""
 
@@ -135,10 +139,27 @@ class OpenPlaces:
         own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
             meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, own))
-            if meets and self._is_near(place.path, own) and self._reaches(place, fix):
+            meets = (meets and self._reaches(place, fix)) or self._joins_attribute(place)
+            if meets and self._is_near(place.path, own):
                 return place
         every = self._looking_at_words(fix, is_open=is_open)
         return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
+
+    def _expecting(self, fix: FixOutline) -> Iterator[OpenPlace]:
+        """Yield the keys of data files that have a value which a fix replaces, and which code holds against it.
+
+        The code names the file, and gets the object.
+        """
+        for path in self.texts.holding(fix.kept) if fix.kept else ():
+            for place in self._in_file(path) if not may_run(path) else ():
+                is_about = place.kind is PlaceKind.KEY and not place.names.isdisjoint(fix.kept)
+                if is_about and _is_same(place, fix) and any(self._gets(one, fix) for one in self._naming(path)):
+                    yield place
+
+    def _naming(self, path: str) -> Iterator[str]:
+        """Yield the code that names a data file, or the folder in which it is."""
+        names = (os.path.basename(path), os.path.basename(os.path.dirname(path)))
+        return (one for one in self.texts.holding(names) if one.endswith(CODE))
 
     def _is_near(self, path: str, own: str) -> bool:
         """Return whether a file is of the project of another one, or a program outside of it that has its name."""
@@ -174,16 +195,20 @@ class OpenPlaces:
 
     def _reaches(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether a place is in a program that names the script, or in a list of flags or of output."""
-        if place.kind is PlaceKind.FLAG:
+        if place.kind is PlaceKind.FLAG or (place.kind is PlaceKind.DATA and "-" in place.text):
             return not place.names.isdisjoint(self.catalogue.deprecated)
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
 
     def _fills(self, place: OpenPlace, own: str) -> bool:
-        """Return whether a flag is in a variable that a file gives to the script, which it names."""
+        """Return whether a file gives a flag to a script, which it names: from a variable, or from data in YAML."""
         if place.kind is not PlaceKind.FLAG or place.path == own:
             return False
         lines = self.texts.text(place.path).split("\n")
-        names = ASSIGNED.findall(lines[place.line - 1].partition(place.text)[0])
+        before = lines[place.line - 1].partition(place.text)[0]
+        if place.path.endswith(YAML) and _WORDS_ALONE.search(before):
+            naming = self.texts.holding((os.path.basename(own),))
+            return any(one == place.path or one in self._loaders_of(_YAML) for one in naming)
+        names = ASSIGNED.findall(before)
         is_named = any(os.path.basename(own) in line for line in lines if not line.lstrip().startswith("#"))
         return is_named and bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
 
@@ -208,6 +233,10 @@ class OpenPlaces:
         return not _is_same(place, fix) and self._loads(own, _YAML)
 
     def _loads(self, own: str, words: tuple[str, ...]) -> bool:
+        return any(is_of_project(path, own, self.top) for path in self._loaders_of(words))
+
+    def _loaders_of(self, words: tuple[str, ...]) -> list[str]:
+        """Return the code and scripts that load a kind of data, which have one of some words."""
         if words not in self._loaders:
             loads = re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
             self._loaders[words] = [
@@ -215,10 +244,12 @@ class OpenPlaces:
                 for path in self.texts.holding(words)
                 if not is_part_of_megatron(path) and may_run(path) and loads.search(self.texts.text(path))
             ]
-        return any(is_of_project(path, own, self.top) for path in self._loaders[words])
+        return self._loaders[words]
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
+        if fix.is_proved:
+            yield from self._expecting(fix)
         if fix.classes:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
@@ -240,8 +271,16 @@ class OpenPlaces:
 
     def _is_about_arguments(self, path: str, loop: EntryFilter) -> bool:
         """Return whether code that goes through the attributes of an object may get Megatron's parsed arguments."""
+        return loop.of_object and loop.by_truth and self._parses(path)
+
+    def _parses(self, path: str) -> bool:
         text = self.texts.text(path)
-        return loop.of_object and loop.by_truth and "megatron" in text and "parse_args" in text
+        return "megatron" in text and "parse_args" in text
+
+    def _joins_attribute(self, place: OpenPlace) -> bool:
+        """Return whether code joins the name of an attribute, which Megatron's parsed arguments may have."""
+        is_part = place.text.startswith("_") or place.text.endswith("_")
+        return is_part and place.kind is PlaceKind.CODE and self._parses(place.path)
 
     def _name_parts_of(self, names: frozenset[str], own: str) -> Iterator[TextPlace]:
         if names not in self._name_parts:
@@ -294,7 +333,10 @@ def _changed(settings: Mapping[str, object], others: Mapping[str, object]) -> li
 
 def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
     """Return whether a place may set or read what a fix changes in an object or a mapping."""
-    if place.kind is PlaceKind.KEYWORD or (place.kind is PlaceKind.FLAG and not place.path.endswith(CODE)):
+    if place.kind is PlaceKind.KEYWORD:
+        # What a test has as data may be what it expects of the code.
+        return not fix.classes and is_test(os.path.realpath(fix.path)) and not is_test(place.path)
+    if place.kind is PlaceKind.FLAG and not place.path.endswith(CODE):
         return False
     # No attribute has a hyphen.
     is_flag = place.kind is PlaceKind.CODE and "-" in place.text

@@ -17,6 +17,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from cgmigrate.documents.python.nodes import walk
+from cgmigrate.linking.argument_reads import first_lines
 from cgmigrate.text.files import read_bytes
 
 _MOST_BYTES = 1024 * 1024
@@ -47,12 +48,9 @@ def options_defined(path: str, options: Collection[str]) -> Mapping[str, int]:
     try:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
         every = _in_shell(text, options) if not path.endswith(".py") else _in_python(text, options)
-        lines: dict[str, int] = {}
-        for option, line in every:
-            lines[option] = min(line, lines.get(option, line))
+        return first_lines(every, options)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
-    return lines
 
 
 def _in_shell(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:

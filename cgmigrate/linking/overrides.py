@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Undecided
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.files import read_bytes
+from cgmigrate.text.remembered import remembered
 
 _SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".sub", ".py", ".yaml", ".yml", ".txt", ".mk", ".dockerfile")
 PATTERNS = (*(f"*{suffix}" for suffix in _SUFFIXES), "*Dockerfile*", "*Makefile", "*makefile")
@@ -54,18 +55,16 @@ class Overrides:
     catalogue: Catalogue
     paths: Iterable[str]
     """The files to search, and those of other syntaxes."""
-    _read: list[Override] | None = field(default=None)
 
     def concerning(self, names: Iterable[str]) -> list[Override]:
         """Return the overrides that belong to files of some names, or to all files."""
         known = frozenset(names)
         return [one for one in self.every() if not one.recipes or one.recipes & known]
 
+    @remembered
     def every(self) -> list[Override]:
         """Return all overrides."""
-        if self._read is None:
-            self._read = [one for path in sorted(set(self.paths)) for one in _overrides_in(path, self.catalogue)]
-        return self._read
+        return [one for path in sorted(set(self.paths)) for one in _overrides_in(path, self.catalogue)]
 
 
 def is_searched(path: str) -> bool:

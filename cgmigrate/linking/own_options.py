@@ -12,10 +12,10 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
-from cgmigrate.documents.python.nodes import imported_in
+from cgmigrate.documents.python.nodes import imported_in, parsed
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
@@ -23,7 +23,8 @@ from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import bytes_if_readable, line_of_match, text_if_readable
+from cgmigrate.text.remembered import remembered
 
 _DEFINITIONS = "arguments.py"
 """The file of ``megatron/training`` that defines the arguments."""
@@ -61,8 +62,6 @@ class OwnOptions:
     """The flags of deprecated settings."""
     shown: Callable[[str], str]
     """How a path is shown."""
-    _closures: dict[str, frozenset[str] | None] = field(default_factory=dict)
-    _with_word: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, site: Site) -> str:
         """Return why a flag of a site has to change together with code of the project; empty if it has not."""
@@ -100,19 +99,16 @@ class OwnOptions:
         for name in names:
             for path in self._code_with(name):
                 if self._is_made_of(site, path):
-                    is_written = name in site.own
-                    line = _line_of(_pattern(name), path) if is_written else self._use_of(path, name)
+                    if name in site.own:
+                        line = line_of_match(_pattern(name), text_if_readable(path) or "")
+                    else:
+                        line = arguments_in(path, [name]).any_name.get(name, 0)
                     result |= {name: self._reason(name, path, line)} if line else {}
         return result
 
-    def _use_of(self, path: str, name: str) -> int:
-        return arguments_in(path, [name]).any_name.get(name, 0)
-
+    @remembered
     def _code_with(self, word: str) -> list[str]:
-        if word not in self._with_word:
-            files = self.files_with([word])
-            self._with_word[word] = [one for one in files if one.endswith(".py") and not is_part_of_megatron(one)]
-        return self._with_word[word]
+        return [one for one in self.files_with([word]) if one.endswith(".py") and not is_part_of_megatron(one)]
 
     def _reason(self, name: str, path: str, line: int) -> str:
         return f"{self.shown(path)}:{line} may use `{name}` of the arguments, and has to change with it"
@@ -159,7 +155,7 @@ class OwnOptions:
         """Return whether a program imports a file, or names it where not all that it runs is known."""
         closure = self._closure(program)
         name = re.compile(rf"[\"'/]{re.escape(os.path.basename(path))}[\"']")
-        return path in closure if closure is not None else _line_of(name, program) > 0
+        return path in closure if closure is not None else name.search(text_if_readable(program) or "") is not None
 
     def _files_of_program(self, program: str) -> list[str]:
         return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
@@ -184,13 +180,9 @@ class OwnOptions:
                 result[os.path.basename(folder) if name == "__init__.py" else name[:-3]].append(path)
         return result
 
+    @remembered
     def _closure(self, start: str) -> frozenset[str] | None:
         """Return the files that a program is made of; None if not all are known."""
-        if start not in self._closures:
-            self._closures[start] = self._files_of(start)
-        return self._closures[start]
-
-    def _files_of(self, start: str) -> frozenset[str] | None:
         paths, waiting = {start}, [start]
         while waiting and len(paths) < _MOST_FILES:
             path = waiting.pop()
@@ -219,25 +211,9 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"\bargs\.{name}\b|[\"']{name}[\"']" if name == SCOPE else rf"\b{name}\b")
 
 
-def _line_of(pattern: re.Pattern[str], path: str) -> int:
-    """Return the first line of a file in which a pattern begins to match, 0 if there is none."""
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-    except OSError:
-        return 0
-    match = pattern.search(text)
-    return text.count("\n", 0, match.start()) + 1 if match else 0
-
-
 def _line_of_words(path: str) -> int:
     """Return the first line of a file that does more with the words of a command line than to pass them on."""
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-    except OSError:
-        return 0
-    rest = _PLAIN_WORDS.sub("", text)
-    match = _WORDS.search(rest)
-    return rest.count("\n", 0, match.start()) + 1 if match else 0
+    return line_of_match(_WORDS, _PLAIN_WORDS.sub("", text_if_readable(path) or ""))
 
 
 def _is_added(path: str) -> bool:
@@ -246,10 +222,7 @@ def _is_added(path: str) -> bool:
     definitions = os.path.join(folder, _DEFINITIONS)
     if name == _DEFINITIONS or os.path.basename(folder) != "training":
         return False
-    try:
-        return MODULES.encode() in read_bytes(definitions)
-    except OSError:
-        return False
+    return MODULES.encode() in (bytes_if_readable(definitions) or b"")
 
 
 def _underscored(option: str) -> str:
@@ -260,12 +233,9 @@ def _imported(path: str) -> frozenset[str] | None:
     """Return the modules that a file imports; None if it may import others, or start them."""
     if is_part_of_megatron(path):
         return frozenset()
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-        tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    if _COMPUTED.search(text) or (_PASSES_ON.search(text) and _STARTS.search(text)):
+    text = text_if_readable(path)
+    tree = parsed(text) if text is not None else None
+    if text is None or tree is None or _COMPUTED.search(text) or (_PASSES_ON.search(text) and _STARTS.search(text)):
         return None
     return frozenset(_names(tree))
 

@@ -56,7 +56,7 @@ def _passes_at(test: str, expected: Any, path: tuple[str, ...]) -> bool:
         case "path-has-none":
             return not _path_has(path, tuple(expected))
         case "path-ends":
-            return bool(path) and _matches_any(path[-1], tuple(expected))
+            return bool(path) and matches_any(path[-1], tuple(expected))
         case _:
             return ".".join(path) in expected
 
@@ -65,11 +65,12 @@ def _passes_at(test: str, expected: Any, path: tuple[str, ...]) -> bool:
 def _path_has(path: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     # A text that many aliases name is tested at each of its paths, and so are the texts that it merges.
     lowered = tuple(pattern.lower() for pattern in patterns)
-    return any(_matches_any(name.lower(), lowered) for name in path)
+    return any(matches_any(name.lower(), lowered) for name in path)
 
 
 @lru_cache(maxsize=65536)
-def _matches_any(name: str, patterns: tuple[str, ...]) -> bool:
+def matches_any(name: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether a name is one of some patterns, as of files."""
     return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -115,7 +116,7 @@ def _imports(modules: Any, around: OwnerEvidence) -> bool:
 
 def _has_unknown_flag(patterns: Any, around: OwnerEvidence) -> bool:
     """Return whether a flag that no release has is beside the settings."""
-    of_interest = {word for word in around.words_beside if _matches_any(word, tuple(patterns))}
+    of_interest = {word for word in around.words_beside if matches_any(word, tuple(patterns))}
     return bool(of_interest) and not of_interest <= _known_names()
 
 
@@ -138,7 +139,7 @@ def _has_unknown_value(names: Any, around: OwnerEvidence) -> bool:
 
 def _starts(patterns: Any, around: OwnerEvidence) -> bool:
     programs = around.site.programs or ()
-    return any(_matches_any(program, tuple(patterns)) for program in programs)
+    return any(matches_any(program, tuple(patterns)) for program in programs)
 
 
 _TESTS: Mapping[str, Callable[[Any, OwnerEvidence], bool]] = {

@@ -11,10 +11,11 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from cgmigrate.project.checkout import files_git_ignores, files_git_searches
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
+from cgmigrate.text.remembered import remembered
 
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ENCODINGS = dict(zip(_MARKS, ("utf-8-sig", "utf-16", "utf-16"), strict=True))
@@ -27,9 +28,6 @@ class ProjectTexts:
     top: str
     rule_folders: Sequence[str] = ()
     """The folders of a team's own rules, whose files name settings and are no part of a program."""
-    _texts: dict[str, str] = field(default_factory=dict)
-    _ignored: list[str] | None = None
-    """The files that git does not search."""
     _holding: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
 
     def holding(self, words: Iterable[str]) -> list[str]:
@@ -37,7 +35,7 @@ class ProjectTexts:
         key = tuple(sorted(set(words)))
         if key not in self._holding:
             pattern = re.compile("|".join(map(re.escape, key)), re.IGNORECASE)
-            ignored = [one for one in self._ignored_files() if pattern.search(self.text(one))]
+            ignored = [one for one in self._ignored if pattern.search(self.text(one))]
             searched = map(os.path.realpath, files_git_searches(self.top, key))
             self._holding[key] = sorted(path for path in {*searched, *ignored} if not self._is_rule(path))
         return self._holding[key]
@@ -46,19 +44,18 @@ class ProjectTexts:
         folders = (os.path.join(os.path.realpath(one), "") for one in self.rule_folders)
         return path.endswith((".yaml", ".yml")) and any(map(path.startswith, folders))
 
-    def _ignored_files(self) -> list[str]:
-        if self._ignored is None:
-            self._ignored = list(map(os.path.realpath, files_git_ignores(self.top)))
-        return self._ignored
+    @cached_property
+    def _ignored(self) -> list[str]:
+        """The files that git does not search."""
+        return list(map(os.path.realpath, files_git_ignores(self.top)))
 
+    @remembered
     def text(self, path: str) -> str:
         """Return the text of a file, empty for one that cannot be read. No byte prevents that others are seen."""
-        if path not in self._texts:
-            try:
-                self._texts[path] = _decoded(read_bytes(path, MAX_GENERATED))
-            except OSError:
-                self._texts[path] = ""
-        return self._texts[path]
+        try:
+            return _decoded(read_bytes(path, MAX_GENERATED))
+        except OSError:
+            return ""
 
 
 def _decoded(data: bytes) -> str:

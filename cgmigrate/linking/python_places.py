@@ -9,7 +9,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.nodes import parsed
+from cgmigrate.documents.python.source import dotted, last_name
 from cgmigrate.linking.name_appearances import appearances_in
 from cgmigrate.linking.name_places import DOCTEST, FLAG, OpenPlace, PlaceKind
 from cgmigrate.linking.text_tools import searches_in
@@ -18,6 +19,7 @@ from cgmigrate.project.paths import is_test
 
 _SPEAKS = frozenset(("print", "warn", "warning", "info", "debug", "error", "exception", "critical", "fail", "skip"))
 """Functions that show a text to people."""
+_OBJECTS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Starred)
 _FILLED = re.compile(r"%\(|\{\w|\$\w|^\w+$")
 """A text that is filled in before, or that is a name alone."""
 
@@ -26,9 +28,8 @@ def python_places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[Ope
     """Yield the places in a Python file; in one that cannot be parsed, each appearance."""
     if next(appearances_in(text, catalogue), None) is None:
         return
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = parsed(text)
+    if tree is None:
         for one in appearances_in(text, catalogue):
             yield OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, PlaceKind.CODE, one.names)
         return
@@ -46,6 +47,7 @@ class _Code:
         self.path, self.catalogue = path, catalogue
         self._keywords, self._parsed = _keywords_of_megatron(tree), _parsed_arguments(tree)
         self._is_test = is_test(path)
+        self._beside = frozenset[int]() if self._is_test else _keywords_beside_objects(tree)
         self._tables = _keys_of_dicts(tree) if self._is_test else frozenset()
         self._shown, self._compared = _shown_texts(tree), _compared_texts(tree)
 
@@ -64,8 +66,8 @@ class _Code:
             case ast.arg(arg=name):
                 yield from self._named(node.lineno, name, PlaceKind.PARAMETER)
             case ast.keyword(arg=str(name)):
-                made = id(node) in self._keywords
-                yield from self._named(node.lineno, name, PlaceKind.KEYWORD if made else PlaceKind.PARAMETER)
+                kind = PlaceKind.CODE if id(node) in self._beside else PlaceKind.PARAMETER
+                yield from self._named(node.lineno, name, PlaceKind.KEYWORD if id(node) in self._keywords else kind)
             case ast.MatchClass(kwd_attrs=names):
                 for name in names:
                     yield from self._named(node.lineno, name)
@@ -113,6 +115,20 @@ def _keywords_of_megatron(tree: ast.Module) -> set[int]:
             if callee.partition(".")[0] in imported and callee.rpartition(".")[2][:1].isupper():
                 keywords.update(map(id, node.keywords))
     return keywords
+
+
+def _keywords_beside_objects(tree: ast.Module) -> frozenset[int]:
+    """Return the keywords of calls that may set them on what they get: no class, no parameter of the file."""
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    known = {(one.name, part.arg) for one in functions for part in ast.walk(one.args) if isinstance(part, ast.arg)}
+    calls = [(last_name(one.func), one) for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    return frozenset(
+        id(one)
+        for name, call in calls
+        for one in call.keywords
+        for other in (*call.args, *(keyword.value for keyword in call.keywords if keyword is not one))
+        if isinstance(other, _OBJECTS) and not name[:1].isupper() and (name, one.arg) not in known
+    )
 
 
 def _parsed_arguments(tree: ast.Module) -> set[str]:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
+from cgmigrate.linking.owner_conditions import matches_any
 from cgmigrate.linking.translations import Translation
 from cgmigrate.megatron.layer_patterns import layer_pattern
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.setting import SettingKind
 from cgmigrate.megatron.settings import Missing, Settings, Undecided
+from cgmigrate.text.remembered import remembered
 
 if TYPE_CHECKING:
     from cgmigrate.megatron.catalogue import Setting
@@ -28,11 +29,7 @@ _IS_PYTHON = re.compile(r".*\.py$|python[0-9.]*$|torchrun$|deepspeed$|accelerate
 """Whether a program is of Python, or starts a module of Python."""
 
 
-def _newest(_package: str, _release: Release) -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SiteSurroundings:
     """The surroundings of one site; ``settings`` are those in effect at it."""
 
@@ -40,20 +37,16 @@ class SiteSurroundings:
     site: Site
     ecosystem: Ecosystem
     settings: Settings
-    is_up_to: Callable[[str, Release], bool] = _newest
+    is_up_to: Callable[[str, Release], bool] = lambda _package, _release: False
     """Whether the project is known to have no release of a package that is newer than one."""
-    _known: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
-    """The values that were read: several rules test the same settings."""
 
     def get(self, name: str, /) -> object:
         """Return the value of a setting: plain data, ``Undecided``, or why there is none (``Missing``)."""
-        if name in self.settings:
-            return self.settings[name]
-        if name not in self._known:
-            self._known[name] = self._read(name)
-        return self._known[name]
+        return self.settings[name] if name in self.settings else self._read(name)
 
+    @remembered
     def _read(self, name: str) -> object:
+        """Return the value of a setting that is not at the site; several rules test the same ones."""
         setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN
@@ -86,9 +79,10 @@ class SiteSurroundings:
             return False
         if not site.flags:
             callee = site.origin.callee if site.constructs and site.origin and not site.overrides else ""
-            return _matches(callee, where.get("callee", ()))
+            return matches_any(callee, tuple(where.get("callee", ())))
         programs = site.programs or site.scripts
-        is_whole = self._has_path_of_all() or any(_matches(program, where.get("program", ())) for program in programs)
+        patterns = tuple(where.get("program", ()))
+        is_whole = self._has_path_of_all() or any(matches_any(program, patterns) for program in programs)
         return (
             is_whole
             and self._describes_a_model()
@@ -191,10 +185,6 @@ class SiteSurroundings:
     def _is_of_same_class(self, setting: Setting) -> bool:
         owners = {known.owner for name in self.site.own if (known := self.document.catalogue.get(name))}
         return setting.owner in owners
-
-
-def _matches(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _truth(value: object) -> object:

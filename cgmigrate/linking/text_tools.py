@@ -103,6 +103,8 @@ _MATCHES = frozenset(("search", "match", "fullmatch", "findall", "finditer", "su
 """Those of which it may be a regular expression."""
 _CUTS = frozenset(("partition", "rpartition", "split", "rsplit", "strip", "group", "groups"))
 """Methods that cut a part from a text."""
+_OTHER_SYNTAX = ((r"\K", ""), (r"\<", r"\b"), (r"\>", r"\b"), ("[:space:]", r"\s"), ("[:alnum:]", "a-zA-Z0-9"))
+"""What regular expressions of other programs have, and Python's have not."""
 _SHORTEST, _LONGEST = 3, 200
 """Characters of a pattern that is tried."""
 
@@ -156,6 +158,8 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
     """Return a text as a regular expression; None if it is none."""
     if not _SHORTEST <= len(pattern) <= _LONGEST or not _IS_PATTERN.search(pattern):
         return None
+    for written, read in _OTHER_SYNTAX:
+        pattern = pattern.replace(written, read)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -404,11 +408,15 @@ def _patterns_in(line: str) -> Iterator[str]:
 
 
 def name_parts_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
-    """Yield the places that make a name or a flag of parts: ``--cuda-graph-$WHAT``."""
-    begins = {name[: at + 1] for name in names for at, one in enumerate(name) if one == "_"}
+    """Yield the places that make a name or a flag of parts: ``--cuda-graph-$WHAT``, ``$GRAPH-scope``."""
+    gaps = [(name, match.start()) for name in names for match in re.finditer("_", name)]
+    begins, ends = {name[: at + 1] for name, at in gaps}, {name[at:].replace("_", "-") for name, at in gaps}
     spelled = sorted({*begins, *(one.replace("_", "-") for one in begins)})
-    pattern = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(spelled)})(?=[${{%\"'<+])")
-    for path in texts.holding(spelled):
+    pattern = re.compile(
+        rf"(?<![A-Za-z0-9])(?:{'|'.join(spelled)})(?=[${{%\"'<+])"
+        rf"|(?:(?<=[}}\"'>)])|(?<=%s)|(?<=\$)\w+)(?:{'|'.join(sorted(ends))})(?![\w-])"
+    )
+    for path in texts.holding((*spelled, *sorted(ends))):
         if not is_part_of_megatron(path) and (match := pattern.search(texts.text(path))):
             yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
 

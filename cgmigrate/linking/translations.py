@@ -40,7 +40,7 @@ class FieldSource:
         """Return it from an entry of the data."""
         when = {path: value if isinstance(value, list) else [value] for path, value in data.get("when", {}).items()}
         value = data["value"] if "value" in data else data.get("default", Missing.ABSENT)
-        return cls(_release(data.get("since")), _release(data.get("until")), when, data.get("key", ""), value)
+        return cls(release_of(data.get("since")), release_of(data.get("until")), when, data.get("key", ""), value)
 
     def is_of(self, is_up_to: IsUpTo) -> bool:
         """Return whether the release of the package has it."""
@@ -125,5 +125,6 @@ class Translation:
         return [*own, *(FieldSource(key=f"{one.key}.{name}") for one in sections)]
 
 
-def _release(text: str | None) -> Release | None:
+def release_of(text: str | None) -> Release | None:
+    """Return the release of a text, None for none."""
     return Release(*map(int, text.split("."))) if text else None

@@ -13,6 +13,7 @@ from cgmigrate.linking.file_references import DefaultsEntry, FileReferences, has
 from cgmigrate.project.paths import is_below
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
+from cgmigrate.text.remembered import remembered
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
@@ -60,10 +61,6 @@ class YamlFiles:
     _documents: dict[str, YamlDocument | None] = field(default_factory=dict)
     """The documents of files without their parts in other syntaxes."""
     _whole: dict[str, Document] = field(default_factory=dict)
-    _references: dict[str, FileReferences] = field(default_factory=dict)
-    _has_settings: dict[str, bool] = field(default_factory=dict)
-    _in_folder: dict[str, list[str]] = field(default_factory=dict)
-    _marked: dict[str, frozenset[str] | None] = field(default_factory=dict)
 
     # --- one file ---------------------------------------------------------------------------------
 
@@ -98,27 +95,25 @@ class YamlFiles:
         """Return the document of a file, with its parts in other syntaxes, if it is parsed already."""
         return self._whole.get(path)
 
+    @remembered
     def references(self, path: str) -> FileReferences:
         """Return what a file says about the files that it builds on."""
-        if path not in self._references:
-            try:
-                data = self._data(path)
-                text = decode(data)[0] if _MAY_BUILD.search(data) or data.lstrip()[:1] == b"#" else ""
-            except (OSError, UnicodeDecodeError):
-                text = ""
-            self._references[path] = references_of(text)
-        return self._references[path]
+        try:
+            data = self._data(path)
+            text = decode(data)[0] if _MAY_BUILD.search(data) or data.lstrip()[:1] == b"#" else ""
+        except (OSError, UnicodeDecodeError):
+            text = ""
+        return references_of(text)
 
+    @remembered
     def has_settings(self, path: str) -> bool:
         """Return whether a file has settings. One that cannot be read has none."""
-        if path not in self._has_settings:
-            try:
-                is_seed = path in self.sources.data or self.sources.seeds(path).in_file(self._data(path))
-            except OSError:
-                is_seed = False
-            document = self.document(path) if is_seed else None
-            self._has_settings[path] = document is not None and any(site.written for site in document.sites)
-        return self._has_settings[path]
+        try:
+            is_seed = path in self.sources.data or self.sources.seeds(path).in_file(self._data(path))
+        except OSError:
+            is_seed = False
+        document = self.document(path) if is_seed else None
+        return document is not None and any(site.written for site in document.sites)
 
     def setting_read_in(self, path: str) -> str:
         """Return the first interpolation of a file that names a setting, empty if there is none."""
@@ -144,30 +139,28 @@ class YamlFiles:
         except OSError:
             return False
 
+    @remembered
     def marked(self, path: str) -> frozenset[str] | None:
         """Return the top-level keys whose mappings have NeMo-RL's ``_override_: true``, None if it is elsewhere."""
-        if path not in self._marked:
-            try:
-                is_possible = _MARKER in self._data(path)
-            except OSError:
-                is_possible = False
-            document = self.document(path) if is_possible else None
-            self._marked[path] = _marked_keys(document) if document else frozenset()
-        return self._marked[path]
+        try:
+            is_possible = _MARKER in self._data(path)
+        except OSError:
+            is_possible = False
+        document = self.document(path) if is_possible else None
+        return _marked_keys(document) if document else frozenset()
 
     def is_file(self, path: str) -> bool:
         """Return whether a file of a path exists."""
         return path in self.sources.data or os.path.isfile(path)
 
+    @remembered
     def in_folder(self, folder: str) -> list[str]:
         """Return the real paths of the YAML files of a folder."""
-        if folder not in self._in_folder:
-            try:
-                names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIXES))
-            except OSError:
-                names = []
-            self._in_folder[folder] = [os.path.realpath(os.path.join(folder, name)) for name in names]
-        return self._in_folder[folder]
+        try:
+            names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIXES))
+        except OSError:
+            names = []
+        return [os.path.realpath(os.path.join(folder, name)) for name in names]
 
     def _data(self, path: str) -> bytes:
         return self.sources.data[path] if path in self.sources.data else read_bytes(path)

@@ -75,15 +75,12 @@ class Baseline:
 
     def pruned(self, covers: Callable[[str, str], bool]) -> Known:
         """Return the known diagnostics without the fixed ones of the files and codes that the run ``covers``."""
-        return _less_empty(
-            {
-                name: {
-                    rule: _remaining(known, self.current.get(name, {}).get(rule, ())) if covers(name, rule) else known
-                    for rule, known in rules.items()
-                }
-                for name, rules in self.known.items()
-            }
-        )
+        result: Known = {}
+        for name, rules in self.known.items():
+            now = self.current.get(name, {})
+            left = {rule: {*(now.get(rule, ()) if covers(name, rule) else known)} for rule, known in rules.items()}
+            result[name] = {rule: tuple(one for one in known if one in left[rule]) for rule, known in rules.items()}
+        return _less_empty(result)
 
     def renewed(self, covers: Callable[[str, str], bool]) -> Known:
         """Return those of the current run, and the known ones of files and codes that the run does not cover."""
@@ -99,11 +96,6 @@ def _by_rule(diagnostics: Iterable[LintDiagnostic]) -> dict[str, Places]:
     for diagnostic in diagnostics:
         places.setdefault(diagnostic.rule, []).append(diagnostic.place)
     return {rule: tuple(of_rule) for rule, of_rule in places.items()}
-
-
-def _remaining(known: Places, now: Places) -> Places:
-    """Return the known diagnostics that are not fixed."""
-    return tuple(place for place in known if place in now)
 
 
 def _less_empty(known: Known) -> Known:

@@ -358,17 +358,8 @@ def _tests(name: str, expected: Any) -> list[Test]:
 def _equals(expected: object) -> Test:
     if expected == Missing.ABSENT.value:
         return _is_absent
-
-    def test(value: object) -> Truth:
-        match value:
-            case Missing.ABSENT:
-                return False
-            case Missing.UNKNOWN | Undecided():
-                return None
-        # True is not 1.
-        return type(value) is type(expected) and value == expected
-
-    return test
+    # True is not 1.
+    return _of_value(False, lambda value: type(value) is type(expected) and value == expected)
 
 
 def _is_absent(value: object) -> Truth:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
@@ -18,18 +17,16 @@ from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
+from cgmigrate.text.words import Word
 
 
-class Applicability(str, Enum):
+class Applicability(Word):
     """Who may apply a fix."""
 
     SAFE = "safe"
     """``fix`` applies it."""
     UNSAFE = "unsafe"
     """``fix --unsafe-fixes`` applies it."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

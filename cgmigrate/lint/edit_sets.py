@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 
 from cgmigrate.documents.changes import changed_names, differ
 from cgmigrate.documents.sites import Document, Problem, Site
+from cgmigrate.linking.branches import shown_value
 from cgmigrate.linking.inheritance import Stacks, components, contributions, effective, wrote
 from cgmigrate.linking.merged_files import LinkedSites, MergedObject, MergedSites
 from cgmigrate.linking.ownership import Owner
@@ -313,14 +314,10 @@ def _additions(
         ):
             continue
         after = (cases[source].after or {}).get(name, ABSENT)
-        will = "will not set it" if after is ABSENT else f"will set it to `{_shown(after)}`"
+        will = "will not set it" if after is ABSENT else f"will set it to `{shown_value(after)}`"
         added = group.document(index).spelled(group.place(index)[1], name, value)
         notes.append(f"`{added}` is added, since {group.path(source)} {will}")
     return tuple(notes)
-
-
-def _shown(value: object) -> str:
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
 
 
 def _all_blocked(group: FileGroup, cases: Mapping[int, SiteCase]) -> dict[int, SiteCase]:

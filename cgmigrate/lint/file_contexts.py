@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.options import RunOptions
 from cgmigrate.project.seeds import Seeds, seeds_of
+from cgmigrate.text.remembered import remembered
 
 if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Context, LintDiagnostic
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from cgmigrate.project.pins.resolution import Resolution
 
 
-@dataclass(slots=True)
+@dataclass
 class FileContexts:
     """The options, rules and releases of files; each is worked out once for all files that share it."""
 
@@ -34,9 +35,7 @@ class FileContexts:
     """The number of files of code with settings whose objects are followed now, for the progress bar."""
     _seeds: dict[str, Seeds] = field(default_factory=dict)
     """By the folder of the file, as it is named on the command line."""
-    _options: dict[str, FileOptions] = field(default_factory=dict)
     _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)
-    _resolutions: dict[tuple[str, Release | None, Release | None], Resolution] = field(default_factory=dict)
     _contexts: dict[tuple[Resolution, FileOptions], Context] = field(default_factory=dict)
 
     def seeds_of(self, path: str) -> Seeds:
@@ -47,14 +46,13 @@ class FileContexts:
             self._seeds[folder] = seeds_of((*own, *self.options.rule_folders))
         return self._seeds[folder]
 
+    @remembered
     def options_of(self, path: str) -> FileOptions:
         """Return the options of a file: the command line merged with the nearest configuration."""
-        if path not in self._options:
-            from cgmigrate.project.cascade import FileOptions
+        from cgmigrate.project.cascade import FileOptions
 
-            known = self.configurations
-            self._options[path] = known.file_options(path, self.options) if known else FileOptions(self.options)
-        return self._options[path]
+        known = self.configurations
+        return known.file_options(path, self.options) if known else FileOptions(self.options)
 
     def selects(self, path: str, rule: str) -> bool:
         """Return whether a rule's diagnostics are reported for a file."""
@@ -117,7 +115,8 @@ class FileContexts:
 
     def resolution(self, path: str) -> Resolution:
         """Return the source and target release for a file, with their origins."""
-        return self._with_origin(path, self._resolution(os.path.dirname(path), self.options_of(path).options))
+        options = self.options_of(path).options
+        return self._with_origin(path, self._resolution(os.path.dirname(path), options.source, options.target))
 
     def catalogue_of(self, path: str) -> Catalogue:
         """Return the settings that files like one may have."""
@@ -150,16 +149,14 @@ class FileContexts:
             if selected and all(rule.preview for rule in selected) and note not in self.notes:
                 self.notes.append(note)
 
-    def _resolution(self, folder: str, options: RunOptions) -> Resolution:
+    @remembered
+    def _resolution(self, folder: str, source: Release | None, target: Release | None) -> Resolution:
         """Return the releases for the files of a folder."""
         from pathlib import Path
 
         from cgmigrate.project.pins.resolution import resolve
 
-        key = (folder, options.source, options.target)
-        if key not in self._resolutions:
-            self._resolutions[key] = resolve(Path(folder), options.source, options.target)
-        return self._resolutions[key]
+        return resolve(Path(folder), source, target)
 
     def _with_origin(self, path: str, resolution: Resolution) -> Resolution:
         """Name the configuration file as the origin of its releases, which ``resolve`` takes for options."""

@@ -22,7 +22,6 @@ from cgmigrate.megatron.settings import FIELDS, Settings
 from cgmigrate.text.plurals import counted
 from cgmigrate.text.spans import Span
 
-
 _READS = (KeyForm.KEY, KeyForm.ATTRIBUTE, KeyForm.GENERATED)
 
 

@@ -6,14 +6,14 @@ A rule names a kind (``reports: invalid-yaml``), and that rule gives the diagnos
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
 
 from cgmigrate.documents import sites
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.lint.rules import Rule
+from cgmigrate.text.words import Word
 
 
-class CheckKind(str, Enum):
+class CheckKind(Word):
     """What lint reports besides the problems of documents."""
 
     NOT_UTF8 = "not-utf8"
@@ -23,9 +23,6 @@ class CheckKind(str, Enum):
     UNKNOWN_VALUE = "unknown-value"
     UNKNOWN_OWNER = "unknown-owner"
     UNUSED_SUPPRESSION = "unused-suppression"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 KINDS = (*ProblemKind, *CheckKind)

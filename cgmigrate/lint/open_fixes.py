@@ -17,6 +17,7 @@ from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings
 from cgmigrate.megatron.types import Reader
+from cgmigrate.text.diff import shared_ends
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span
 
@@ -64,9 +65,10 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         # An implementation may be refused beside one that code turns on.
         names |= {ENABLE, EXTERNAL}
     is_proved = case.site.index in relations.proved
+    kept = frozenset(names - document.catalogue.deprecated)
     if is_proved:
-        # What is done with the names that stay is part of the proof.
-        names &= document.catalogue.deprecated
+        # What code does with the names that stay is part of the proof; data with their values is not.
+        names -= kept
     old, new = _lines_changed(document, case.site.index, final) if case.final is not None else ("", "")
     accounted = group or frozenset(_lines_with(examined, case.site))
     return FixOutline(
@@ -78,6 +80,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         old,
         new,
         is_proved=is_proved,
+        kept=kept,
         makers=relations.makers.get(case.site.index, frozenset()),
         keys=case.site.path if is_mapping else (),
         classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
@@ -113,8 +116,7 @@ def _lines_with(examined: ExaminedFile, site: Site) -> Iterator[_Line]:
 def _lines_in(examined: ExaminedFile, spans: Sequence[Span]) -> Iterator[_Line]:
     path, text = os.path.realpath(examined.path), examined.document.text
     for span in spans:
-        first = text.count("\n", 0, span.start) + 1
-        yield from ((path, line) for line in range(first, first + text.count("\n", span.start, span.end) + 1))
+        yield from ((path, line) for line in span.lines(text))
 
 
 def _classes_in(text: str) -> frozenset[str]:
@@ -130,9 +132,5 @@ def _lines_changed(document: Document, index: int, final: Settings) -> tuple[str
     except (CannotEditError, OverlapError):
         return "", ""
     old, new = document.text.split("\n"), edited.split("\n")
-    least = min(len(old), len(new))
-    start = next((at for at in range(least) if old[at] != new[at]), least)
-    shared = 0
-    while shared < least - start and old[-1 - shared] == new[-1 - shared]:
-        shared += 1
+    start, shared = shared_ends(old, new)
     return "\n".join(old[start : len(old) - shared]), "\n".join(new[start : len(new) - shared])

@@ -18,7 +18,7 @@ from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader, Rejected
 from cgmigrate.project.paths import is_test, shown_path
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import line_of_match, text_if_readable
 
 MODEL = "model"
 """The key of a configuration that has the settings, in the configurations of Megatron-Bridge."""
@@ -81,17 +81,8 @@ def _is_refused(own: Settings, release: Release) -> bool:
 def _line_of_key(path: str, names: Collection[str]) -> int:
     """Return the line of a data file with a key of some names, 0 if it has none; text in a value is no key."""
     form = _TOML if path.endswith(".toml") else _JSON if ".json" in path.rpartition("/")[2] else _TABLE
-    return _line_with(re.compile(form.format("|".join(map(re.escape, names))), re.MULTILINE), path)
-
-
-def _line_with(pattern: re.Pattern[str], path: str) -> int:
-    """Return the first line of a file in which a pattern begins to match, 0 if there is none."""
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-    except OSError:
-        return 0
-    match = pattern.search(text)
-    return text.count("\n", 0, match.start()) + 1 if match else 0
+    pattern = re.compile(form.format("|".join(map(re.escape, names))), re.MULTILINE)
+    return line_of_match(pattern, text_if_readable(path) or "")
 
 
 def override_writer(paths: Iterable[str], catalogue: Catalogue) -> str:

@@ -7,7 +7,7 @@ and if the edited text, parsed again, has these settings.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Use
@@ -17,7 +17,6 @@ from cgmigrate.lint.diagnostics import Context, Fix, LintDiagnostic, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile, examine
 from cgmigrate.lint.file_diagnostics import FileReport
-from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.validation import EditedGroup, EditedText, UnwritableError, edited, validated, with_edits
 from cgmigrate.lint.withholding import Limits
 from cgmigrate.megatron.settings import Settings
@@ -120,10 +119,9 @@ def has_proposals(file: ExaminedFile) -> bool:
     return bool(proposals_of(FileGroup.of([file]))[0])
 
 
-def plan_alone(path: str, document: Document, context: Context, relations: Relations | None = None) -> Plan:
+def plan_alone(path: str, document: Document, context: Context) -> Plan:
     """Return the plan of one file without limits."""
-    file = examine(path, document, context)
-    return make_plan([replace(file, relations=relations) if relations else file])
+    return make_plan([examine(path, document, context)])
 
 
 def _planned_files(

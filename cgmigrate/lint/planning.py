@@ -23,7 +23,7 @@ from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import InputFile
-from cgmigrate.project.options import RunOptions
+from cgmigrate.project.options import RunOptions, release_words
 from cgmigrate.project.paths import shown_path
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ class Planner:
         return replace(examined, relations=replace(examined.relations, own_options=reasons, option_reads=reads))
 
     def _limits(self, file: OpenedFile) -> Limits:
+        options = self.contexts.options_of(file.path).options
         return Limits(
             partial(self.contexts.selects, file.path),
             file.comments,
@@ -154,13 +155,9 @@ class Planner:
             is_in_run=self.is_in_run(file.path),
             command=self._command,
             support=partial(self._support, file),
-            is_unwritten_page=file.source.syntax.is_documentation and not self._writes_pages(file.path),
+            is_unwritten_page=file.source.syntax.is_documentation and not options.docs,
             pinned_up_to=partial(_pinned_up_to, file.path),
         )
-
-    def _writes_pages(self, path: str) -> bool:
-        """Return whether fixes of documentation are applied where a file is."""
-        return self.contexts.options_of(path).options.docs
 
     def _support(self, file: OpenedFile) -> Support | None:
         """Return the older releases that a file or its project has to run on, None if there are none."""
@@ -191,8 +188,7 @@ class Planner:
 
     def _command(self, paths: Iterable[str]) -> str:
         """Return the command that fixes some files together."""
-        releases = (("--from", self.options.source), ("--to", self.options.target))
-        words = [word for option, release in releases if release for word in (option, str(release))]
+        words = release_words(self.options.source, self.options.target)
         return shlex.join(["cgmigrate", "fix", *words, *sorted(paths)])
 
     @property
@@ -360,18 +356,7 @@ class Planner:
             # Files of different projects are not loaded together.
             self.related.refuse(members, file.path, "they are of projects with other releases or rules")
             return None
-        return self._plan(files, [self._in_set(one) for one in every], members.merge)
-
-    def _in_set(self, file: ExaminedFile) -> ExaminedFile:
-        """Return a file with its relations to the others of a set."""
-        from cgmigrate.documents.nesting import outer_of
-        from cgmigrate.documents.yaml import YamlDocument
-
-        file = self._with_readers_of_overrides(file)
-        relations = (
-            self.related.readers(file.path) if isinstance(outer_of(file.document), YamlDocument) else file.relations
-        )
-        return replace(file, relations=relations)
+        return self._plan(files, [self._related(one) for one in every], members.merge)
 
     def _with_readers_of_overrides(self, file: ExaminedFile) -> ExaminedFile:
         """Return a file with the code that reads the keys of its overrides by their names."""
@@ -454,14 +439,15 @@ class Planner:
             deep = deep and (members is None or members.merge.deep)
         return [*paths, *keys.code], MergedSites(entries, deep), frozenset(alone)
 
-    def _related(self, file: ExaminedFile, keys: KeyGroup, is_alone: bool) -> ExaminedFile:
-        """Return a file of a group with its other relations."""
+    def _related(self, file: ExaminedFile, keys: KeyGroup | None = None, is_alone: bool = False) -> ExaminedFile:
+        """Return a file of a set or a key group with its other relations."""
         from cgmigrate.documents.nesting import outer_of
         from cgmigrate.documents.yaml import YamlDocument
         from cgmigrate.lint.key_groups import with_key_places
 
         if not isinstance(outer_of(file.document), YamlDocument):
-            return with_key_places(self._with_readers_of_overrides(file), keys.names)
+            file = self._with_readers_of_overrides(file)
+            return with_key_places(file, keys.names) if keys else file
         relations = self.related.of(file.path, file.document) if is_alone else self.related.readers(file.path)
         return replace(file, relations=relations)
 

@@ -406,17 +406,11 @@ def _change(name: Name, file: _File) -> Change:
     document = file.examined.document
     lines = set[int]()
     for _, index in file.sets[name].members:
-        lines.update(_lines_of(document, _span_of(document, index)))
+        lines.update(_span_of(document, index).lines(document.text))
     reads = any(index >= len(document.sites) for _, index in file.sets[name].members)
     forms = len(file.forms.get(name, (None,)))
     places = frozenset((name[0], line) for line in lines)
     return Change(name, name[0], places, forms, reads, _needs_owner(file))
-
-
-def _lines_of(document: Document, span: Span) -> range:
-    """Return the lines of a span."""
-    first = document.text.count("\n", 0, span.start) + 1
-    return range(first, first + document.text.count("\n", span.start, span.end) + 1)
 
 
 def _works_with(file: _File) -> str:

@@ -12,6 +12,7 @@ from cgmigrate.documents.syntax import Syntax, with_parts
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.paths import shown_path
 from cgmigrate.project.seeds import SeedsOf
+from cgmigrate.text.remembered import remembered
 
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
@@ -42,7 +43,7 @@ def _is_below(path: str, top: str | None) -> bool:
     return top is None or path.startswith(top + os.sep)
 
 
-@dataclass(slots=True)
+@dataclass
 class RelatedFiles:
     """The related files of a run's files, looked for only if a file is to be rewritten."""
 
@@ -62,8 +63,6 @@ class RelatedFiles:
     _shims: dict[str | None, str] = field(default_factory=dict)
     _merged: MergedFiles | None = None
     """By checkout."""
-    _overrides: dict[tuple[str | None, Catalogue], Overrides] = field(default_factory=dict)
-
     _own_options: dict[tuple[str | None, Catalogue], OwnOptions] = field(default_factory=dict)
     _command_files: dict[tuple[str | None, Catalogue], CommandFiles] = field(default_factory=dict)
 
@@ -125,18 +124,17 @@ class RelatedFiles:
         overrides = self._all_overrides(self._project_of(path), catalogue)
         return overrides.concerning(os.path.basename(one).rpartition(".")[0] for one in users)
 
+    @remembered
     def _all_overrides(self, top: str | None, catalogue: Catalogue) -> Overrides:
         """Return the overrides on command lines of a project."""
         from cgmigrate.linking.overrides import PATTERNS, Overrides, is_searched
         from cgmigrate.project.checkout import tracked_files
 
-        if (top, catalogue) not in self._overrides:
-            # The names of the settings are seed words: no other file of the run has an override.
-            paths = {os.path.realpath(item.path) for item in self.sources if is_searched(item.path)}
-            below = {one for one in paths if top is None or one.startswith(top + os.sep)}
-            tracked = tracked_files(top, sorted(catalogue.captures), *PATTERNS) if top else []
-            self._overrides[top, catalogue] = Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
-        return self._overrides[top, catalogue]
+        # The names of the settings are seed words: no other file of the run has an override.
+        paths = {os.path.realpath(item.path) for item in self.sources if is_searched(item.path)}
+        below = {one for one in paths if top is None or one.startswith(top + os.sep)}
+        tracked = tracked_files(top, sorted(catalogue.captures), *PATTERNS) if top else []
+        return Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
 
     def members(self, path: str, document: Document) -> Members:
         """Return the files with settings that a YAML file is merged with, itself included.
@@ -160,7 +158,7 @@ class RelatedFiles:
         return self.merged.inherits_settings(real)
 
     def key_group(self, path: str, read: Callable[[str], Document | None]) -> KeyGroup | None:
-        """Return the key group that a file belongs to, None if there is none; ``read`` returns the document of a file."""
+        """Return the key group that a file belongs to, None if there is none; ``read`` returns a document."""
         catalogue, top = self.catalogue_of(path), self._project_of(path)
         if (top, catalogue) not in self._key_groups:
             from cgmigrate.linking.key_groups import key_group_of

@@ -7,7 +7,7 @@ The settings on which captures depend are kept or rewritten together, since they
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from cgmigrate.documents.changes import differ
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
@@ -15,37 +15,29 @@ from cgmigrate.lint.other_settings import refused
 from cgmigrate.lint.rules import Rule, RuleCase, matching_case
 
 
-@dataclass(frozen=True, slots=True)
-class _Conflict:
-    """A rule that matches and cannot rewrite its settings."""
-
-    rule: Rule
-    reason: Reason
-
-
 def with_rules_applied(case: SiteCase, context: Context) -> SiteCase:
     """Return a site with the rules that migrate applied to it; it is blocked if they can rewrite nothing."""
     applied, conflicts = _applied(case, context)
     if not conflicts:
         return applied
-    reason = conflicts[0].reason
+    _, reason = conflicts[0]
     blocked = applied.block(reason.text, reason.rule, reason.help)
     rules = [rule for rule, _ in applied.matches]
     while conflicts:
-        for conflict in conflicts:
-            case = case.keep(_connected(conflict.rule, rules, case), conflict.reason)
+        for rule, why in conflicts:
+            case = case.keep(_connected(rule, rules, case), why)
         applied, conflicts = _applied(case, context)
         rules += [rule for rule, _ in applied.matches]
     assert applied.final is not None
     return applied if differ(applied.final, applied.before) else blocked
 
 
-def _applied(case: SiteCase, context: Context) -> tuple[SiteCase, list[_Conflict]]:
-    """Return a site with the rules applied that concern no setting that is kept, and the conflicts of the others."""
+def _applied(case: SiteCase, context: Context) -> tuple[SiteCase, list[tuple[Rule, Reason]]]:
+    """Return a site with the rules applied that concern no setting that is kept, and the others that cannot be."""
     current, done = dict(case.before), set[tuple[str, int]]()
     rules = [rule for rule in context.rules.values() if rule.migrates and rule.available_in <= context.target]
     state = case.state(current, context.target)
-    matches, conflicts = list(case.matches), list[_Conflict]()
+    matches, conflicts = list(case.matches), list[tuple[Rule, Reason]]()
     captures = case.document.catalogue.captures
     progress = True
     while progress:
@@ -60,7 +52,7 @@ def _applied(case: SiteCase, context: Context) -> tuple[SiteCase, list[_Conflict
                 continue
             after, reason = _rewritten(rule, match, current, case, context)
             if reason is not None:
-                conflicts.append(_Conflict(rule, reason))
+                conflicts.append((rule, reason))
                 continue
             current = after
             state = case.state(current, context.target)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,12 +19,13 @@ from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
 from cgmigrate.megatron.settings import Settings
+from cgmigrate.text.words import Word
 
 _ABOUT_BEGINS = "\nexplanation:"
 """What a rule that ships has behind all that the check of a file reads."""
 
 
-class RuleKind(str, Enum):
+class RuleKind(Word):
     """What a rule is about; it decides which of several rules about one setting is reported."""
 
     DEPRECATED = "deprecated"
@@ -42,9 +42,6 @@ class RuleKind(str, Enum):
     """Code that reads or defines a setting."""
     FILE = "file"
     """A file or value that cannot be read or examined. Its diagnostics are needed by other rules."""
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

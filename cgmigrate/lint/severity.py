@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from cgmigrate.text.words import Word
 
 
-class Severity(str, Enum):
+class Severity(Word):
     """The severities, the most severe first."""
 
     ERROR = "error"
@@ -14,9 +14,6 @@ class Severity(str, Enum):
     """A setting is deprecated, has no effect, or captures nothing."""
     NOTE = "note"
     """It is good to know; a run with notes only passes."""
-
-    def __str__(self) -> str:
-        return self.value
 
     @property
     def rank(self) -> int:

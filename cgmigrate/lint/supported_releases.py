@@ -14,7 +14,7 @@ from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place
 from cgmigrate.lint.withholding import Limits, Support, Withheld
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import SPLIT_IN, Release
-from cgmigrate.megatron.settings import Choice, Settings, Undecided
+from cgmigrate.megatron.settings import all_known
 from cgmigrate.megatron.types import Rejected
 
 
@@ -85,13 +85,9 @@ def _first_lost(
 def _is_same_in(release: Release, case: SiteCase, document: Document) -> bool:
     """Return whether a release does the same with the settings before and after."""
     before, after = case.before, case.after
-    if after is None or not (_all_known(before) and _all_known(after)):
+    if after is None or not all_known((before, after)):
         return False
     if any(document.catalogue[name].since > release for name in after.keys() - before.keys()):
         return False
     was = capture_of(before, release, case.reader)
     return isinstance(was, Rejected) or was == capture_of(after, release, case.reader)
-
-
-def _all_known(settings: Settings) -> bool:
-    return not any(isinstance(value, (Undecided, Choice)) for value in settings.values())

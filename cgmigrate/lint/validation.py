@@ -18,7 +18,7 @@ from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import Choice, Settings, Undecided
+from cgmigrate.megatron.settings import Settings, all_known
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.text.edits import Edit, OverlapError, apply
 
@@ -188,7 +188,7 @@ def _captured_otherwise(
     target = group.files[0].context.target
     for path, settings in expected.items():
         edited_settings = actual.get(path, [])
-        if path in without_case or len(readers[path]) > 1 or not _all_known((*settings, *edited_settings)):
+        if path in without_case or len(readers[path]) > 1 or not all_known((*settings, *edited_settings)):
             continue
         (reader,) = readers[path]
         if _captures(settings, target, reader) != _captures(edited_settings, target, reader):
@@ -227,10 +227,6 @@ def _inherited_only(linked: LinkedSites) -> Iterator[tuple[int, tuple[str, ...],
         mount = one.entry.mount
         if one.path[: len(mount)] == mount:
             yield one.entry.number, one.path[len(mount) :], merged_settings(one.layers, in_files)
-
-
-def _all_known(settings: Sequence[Settings]) -> bool:
-    return not any(isinstance(value, (Undecided, Choice)) for own in settings for value in own.values())
 
 
 def _captures(settings: Sequence[Settings], target: Release, reader: Reader) -> set[Capture | Rejected]:

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from cgmigrate.megatron.releases import Release
 
 
-def _all_rules(_code: str) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Support:
     """The releases that a project supports, and what shows it: a requirement or code, with its place.
@@ -31,14 +27,6 @@ class Support:
     is_installed: bool = False
 
 
-def _no_support() -> None:
-    return None
-
-
-def _no_pin(_package: str, _newest: Release) -> str:
-    return ""
-
-
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a user allows in one file. ``enabled`` says which rules are reported there.
@@ -47,18 +35,18 @@ class Limits:
     real path of a file if a link leads out of the paths, empty for others.
     """
 
-    enabled: Callable[[str], bool] = _all_rules
+    enabled: Callable[[str], bool] = lambda _code: True
     comments: SuppressionComments | None = None
     outside: str = ""
     is_in_run: bool = True
     """Whether the file is among the paths. No other file is written."""
     command: Callable[[Iterable[str]], str] = "cgmigrate fix {}".format
     """Returns the command that fixes some files."""
-    support: Callable[[], Support | None] = _no_support
+    support: Callable[[], Support | None] = lambda: None
     """Returns the older releases that the project has to run on, None if there are none."""
     is_unwritten_page: bool = False
     """Whether the file is documentation, and fixes of documentation are not applied."""
-    pinned_up_to: Callable[[str, Release], str] = _no_pin
+    pinned_up_to: Callable[[str, Release], str] = lambda _package, _newest: ""
     """Returns the pin of a package that admits nothing newer than a release, with its place; empty if there is none."""
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 
 from cgmigrate.megatron.releases import OLDEST, Release
+from cgmigrate.text.words import Word
 
 ABSENT = "absent"
 """In a value map: the replacement is not written."""
 
 
-class SettingKind(str, Enum):
+class SettingKind(Word):
     """What the value of a setting is."""
 
     FLAG = "flag"
@@ -25,9 +25,6 @@ class SettingKind(str, Enum):
     PATTERN = "pattern"
     """A number, or a list with a number for each layer; a list expression on a command line."""
     TEXT = "text"
-
-    def __str__(self) -> str:
-        return self.value
 
 
 @dataclass(frozen=True, slots=True)

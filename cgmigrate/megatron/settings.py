@@ -6,7 +6,7 @@ megatron-core 0.12 to 0.19.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -123,3 +123,8 @@ def without_name(value: object, name: str) -> object:
         return None
     joined = ("," if "," in text else " ").join(others)
     return f"[{joined}]" if text.lstrip().startswith("[") else joined
+
+
+def all_known(settings: Iterable[Settings]) -> bool:
+    """Return whether no setting of some sites is computed or chosen when code runs."""
+    return not any(isinstance(value, (Undecided, Choice)) for own in settings for value in own.values())

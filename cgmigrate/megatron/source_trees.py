@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cgmigrate.megatron.releases import IMPL_SINCE, LAST_OLD, OLDEST, SCOPE_LIST_SINCE, SPLIT_IN, UPSTREAM, Release
 from cgmigrate.megatron.settings import IMPL, MODULES
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import text_if_readable
 
 _VERSION, _CONFIG, _ENUMS = "package_info.py", "transformer/transformer_config.py", "transformer/enums.py"
 _MEGATRON_LM_PACKAGES = frozenset(("training", "legacy", "inference", "rl", "post_training"))
@@ -74,22 +74,16 @@ def environments_in(folder: Path) -> Iterator[Path]:
 
 def features(core: Path) -> tuple[Release, Release] | None:
     """Return the oldest and the newest release whose settings a tree has; None if it cannot be read."""
-    config = _text(core / _CONFIG)
+    config = text_if_readable(core / _CONFIG)
     if config is None:
         return None
     if MODULES in config:
         return SPLIT_IN, UPSTREAM
-    scopes = re.search(r"^class CudaGraphScope\b.*?(?=^\S|\Z)", _text(core / _ENUMS) or "", re.MULTILINE | re.DOTALL)
+    enums = text_if_readable(core / _ENUMS) or ""
+    scopes = re.search(r"^class CudaGraphScope\b.*?(?=^\S|\Z)", enums, re.MULTILINE | re.DOTALL)
     if scopes is not None:
         release = LAST_OLD if "full_iteration_inference" in scopes[0] else SCOPE_LIST_SINCE
         return release, release
     if re.search(rf"^[ \t]+{IMPL}\b", config, re.MULTILINE):
         return IMPL_SINCE, IMPL_SINCE
     return OLDEST, Release(IMPL_SINCE.major, IMPL_SINCE.minor - 1)
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return read_bytes(path).decode("utf-8", "replace")
-    except OSError:
-        return None

@@ -18,6 +18,7 @@ from cgmigrate.project.configuration import (
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.paths import display_path, is_below
 from cgmigrate.text.files import read_bytes
+from cgmigrate.text.remembered import remembered
 
 if TYPE_CHECKING:
     from cgmigrate.project.options import RunOptions
@@ -35,7 +36,7 @@ class FileOptions:
     ecosystem: str = ""
 
 
-@dataclass(slots=True)
+@dataclass
 class Configurations:
     """The configurations of all folders; each configuration file is read once."""
 
@@ -51,7 +52,6 @@ class Configurations:
     """Folders of rules from the command line; configuration files may name the codes of these rules."""
     excluded_rule_folders: set[str] = field(default_factory=set)
     """Folders of rules, absolute paths, in which YAML files were excluded."""
-    _by_folder: dict[str, Configuration] = field(default_factory=dict)
     _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict)
     _without_excludes: set[str] = field(default_factory=set)
     """Folders in which no file is excluded."""
@@ -64,14 +64,13 @@ class Configurations:
         """Return the configuration of the folder that contains a file or folder. Raises ConfigurationError."""
         return self.for_folder(os.path.dirname(os.path.abspath(path)))
 
+    @remembered
     def for_folder(self, folder: str) -> Configuration:
         """Return the configuration of a folder (an absolute path). Raises ConfigurationError."""
-        if folder not in self._by_folder:
-            configuration = self._nearest(folder)
-            if self.strict and configuration.baseline and self.in_tree(configuration.baseline):
-                configuration = replace(configuration, baseline=None)
-            self._by_folder[folder] = configuration
-        return self._by_folder[folder]
+        configuration = self._nearest(folder)
+        if self.strict and configuration.baseline and self.in_tree(configuration.baseline):
+            return replace(configuration, baseline=None)
+        return configuration
 
     @property
     def root(self) -> str:

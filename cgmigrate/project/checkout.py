@@ -9,7 +9,7 @@ from fnmatch import fnmatch
 
 from cgmigrate.project.git import run_git
 from cgmigrate.project.paths import is_below, shown_path
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import bytes_if_readable
 
 SKIPPED = (
     ".git",
@@ -123,15 +123,8 @@ def _grep(
 def _searched(top: str, names: Sequence[str], words: Iterable[str], patterns: Sequence[str]) -> list[str]:
     """Return the files, of some files and folders of a project, that contain one of the words."""
     word = re.compile("|".join(map(re.escape, _needed(words))).encode())
-    return [name for name in _files_below(top, names, patterns) if word.search(_text(os.path.join(top, name)))]
-
-
-def _text(path: str) -> bytes:
-    """Return the bytes of a file, none of one that is large or cannot be read."""
-    try:
-        return read_bytes(path)
-    except OSError:
-        return b""
+    contents = ((name, bytes_if_readable(os.path.join(top, name))) for name in _files_below(top, names, patterns))
+    return [name for name, content in contents if word.search(content or b"")]
 
 
 def _files_below(top: str, names: Sequence[str], patterns: Sequence[str]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from cgmigrate.project.configuration import SHARED_FILE, Configuration, Configur
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.options import FORMATS
 from cgmigrate.project.paths import display_path
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import text_if_readable
 
 
 def read(path: str, raw: bytes, folder: str, folders: Sequence[str], required: bool) -> Configuration | None:
@@ -128,11 +128,8 @@ def known_codes(folders: Iterable[str] = ()) -> list[str]:
 
 
 def _codes_in(path: str) -> list[str]:
-    try:
-        text = read_bytes(path).decode("utf-8", "replace")
-    except OSError:
-        # The error is reported when the rule is loaded.
-        return []
+    # The error of one that cannot be read is reported when the rule is loaded.
+    text = text_if_readable(path) or ""
     return re.findall(r"^[\"']?id[\"']?\s*:\s*[\"']?([A-Z]+[0-9]+)", text, re.MULTILINE)
 
 

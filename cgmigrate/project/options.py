@@ -77,3 +77,9 @@ class RunOptions:
 def format_of(name: str) -> Format:
     """Return the format of a name."""
     return ALL_FORMATS[FORMATS.index(name)]
+
+
+def release_words(source: Release | None, target: Release | None) -> list[str]:
+    """Return releases as words of a command line, those that it has."""
+    options = (("--from", source), ("--to", target))
+    return [word for option, release in options if release for word in (option, str(release))]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from cgmigrate.report.excerpt import LEAD, WIDTH, Gutter
 from cgmigrate.text.columns import TAB
+from cgmigrate.text.diff import shared_ends
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.escaping import cells
 
@@ -58,12 +59,7 @@ def _groups(text: str, edits: Sequence[Edit]) -> Iterator[tuple[int, int, list[E
 
 def _hunk(first: int, before: list[str], after: list[str], shift: int) -> Hunk:
     """Return the lines that differ; ``first`` is the number of the first line of ``before``."""
-    start = 0
-    while start < min(len(before), len(after)) and before[start] == after[start]:
-        start += 1
-    end = 0
-    while end < min(len(before), len(after)) - start and before[-1 - end] == after[-1 - end]:
-        end += 1
+    start, end = shared_ends(before, after)
     number = first + start
     return Hunk(number, number + shift, before[start : len(before) - end], after[start : len(after) - end])
 

@@ -84,6 +84,14 @@ def _common(before: Sequence[str], after: Sequence[str]) -> Iterator[tuple[int, 
             yield number, last
 
 
+def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
+    """Return how many lines two texts share where they begin, and how many of the others where they end."""
+    least = min(len(before), len(after))
+    start = next((at for at in range(least) if before[at] != after[at]), least)
+    end = next((at for at in range(least - start) if before[-1 - at] != after[-1 - at]), least - start)
+    return start, end
+
+
 def _range(first: int, end: int) -> str:
     """Return lines as a diff counts them: the line before, of none."""
     if end - first == 1:

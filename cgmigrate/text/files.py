@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -35,6 +36,26 @@ def read_bytes(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes:
 def read_text(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> str:
     """Return the text of a regular file in UTF-8. Raises OSError or UnicodeDecodeError."""
     return read_bytes(path, limit).decode("utf-8")
+
+
+def bytes_if_readable(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> bytes | None:
+    """Return the content of a regular file, None if it cannot be read."""
+    try:
+        return read_bytes(path, limit)
+    except OSError:
+        return None
+
+
+def text_if_readable(path: str | os.PathLike[str], limit: int = MAX_BYTES) -> str | None:
+    """Return the text of a regular file, whatever its bytes are; None if it cannot be read."""
+    data = bytes_if_readable(path, limit)
+    return data.decode("utf-8", "replace") if data is not None else None
+
+
+def line_of_match(pattern: re.Pattern[str], text: str) -> int:
+    """Return the first line of a text in which a pattern begins to match, 0 if there is none."""
+    match = pattern.search(text)
+    return text.count("\n", 0, match.start()) + 1 if match else 0
 
 
 def _check_kind(mode: int, path: str | os.PathLike[str]) -> None:

@@ -96,6 +96,17 @@ def test_what_is_accounted_for_leaves_a_fix_safe(
         pytest.param({"main.py": f"{MAIN}print(vars(build())['ENABLE_CUDA_GRAPH'.lower()])\n"}, id="capital letters"),
         pytest.param({"main.py": f"{MAIN}print(snake(build(), 'enableCudaGraph'))\n"}, id="camel case"),
         pytest.param(
+            {"main.py": f"{MAIN}print(getattr(build(), NAMES[0] + '_cuda_graph'))\n"}, id="a name that is joined"
+        ),
+        pytest.param(
+            {"main.py": f"{MAIN}print(getattr(build(), '%s_cuda_graph' % kind))\n"}, id="a name that is filled in"
+        ),
+        pytest.param({"tools.py": "changed(made, enable_cuda_graph=False)\n"}, id="a keyword of a call with an object"),
+        pytest.param(
+            {"main.py": f"{MAIN}[f.name for f in fields(o) if getattr(o, f.name) != f.default]\n"},
+            id="what has no default",
+        ),
+        pytest.param(
             {"main.py": f"{MAIN}print(re.findall(r'\\benable_cuda_graph=(\\w+)', repr(build())))\n"}, id="a pattern"
         ),
         pytest.param(
@@ -167,6 +178,13 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
             id="a loop that tests values",
         ),
         pytest.param({"run.sh": "awk '/_cuda_graph/ {print $2}' conf.yaml\n"}, False, id="awk"),
+        pytest.param(
+            {"Makefile": "X := $(shell grep -oP 'enable.*graph: \\K\\w+' conf.yaml)\n"},
+            False,
+            id="a pattern with a gap",
+        ),
+        pytest.param({"main.py": f"{LOAD}model[kind + '_cuda_graph'] = on\n"}, False, id="a key that is joined"),
+        pytest.param({"main.py": f"{LOAD}print(kind + '_layers')\n"}, True, id="another name that is joined"),
         pytest.param({"README.md": "    python main.py model.enable_cuda_graph=false\n"}, False, id="an override"),
         pytest.param(
             {"main.py": f"{LOAD}for key, value in model.items():\n    print('--' + key.replace('_', '-'), value)\n"},
@@ -194,9 +212,54 @@ TRAIN = "#!/bin/bash\npython pretrain_gpt.py --num-layers 2 --enable-cuda-graph 
         pytest.param(
             {"all.sh": "sed 's/--num-layers 2/--num-layers 4/' train.sh > other.sh\n"}, True, id="sed of another flag"
         ),
+        pytest.param({"args.json": '["--enable-cuda-graph"]\n'}, False, id="old flags in data"),
+        pytest.param(
+            {"pretrain_gpt.py": "import megatron\n\nargs = parse_args()\nprint(getattr(args, kind + '_cuda_graph'))\n"},
+            False,
+            id="a joined name of arguments",
+        ),
     ],
 )
 def test_words_of_a_command_line(
     tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert is_fixed(tmp_path, {"train.sh": TRAIN, **others}, cgmigrate, monkeypatch) is is_safe
+
+
+@pytest.mark.parametrize(
+    ("others", "is_safe"),
+    [
+        pytest.param({"all.sh": "bash train.sh --lr 1\n"}, True, id="words of another flag"),
+        pytest.param({"all.sh": "G=--enable-cuda\nbash train.sh $G-graph\n"}, False, id="the end of a flag"),
+        pytest.param({"all.sh": "G=--enable\nbash train.sh ${G}-cuda-graph\n"}, False, id="the end, with braces"),
+        pytest.param(
+            {
+                "words.yaml": "a: [--enable-cuda-graph]\n",
+                "run.py": "import yaml\n\nrun(['bash', 'train.sh', *words])\n",
+            },
+            False,
+            id="words of YAML",
+        ),
+        pytest.param({"words.yaml": "a: [--enable-cuda-graph]\n"}, True, id="words of YAML that nothing gives to it"),
+    ],
+)
+@pytest.mark.parametrize("words", ["$@", "${@}", "${@:2}"])
+def test_words_of_a_command_line_that_may_get_more(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, words: str, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = TRAIN.replace("--te-rng-tracker", f'--te-rng-tracker "{words}"')
+
+    assert is_fixed(tmp_path, {"train.sh": train, **others}, cgmigrate, monkeypatch) is is_safe
+
+
+EXPECTED = {
+    "tests/expected.yaml": CONF.partition("\n")[2].replace("  ", ""),
+    "tests/test_build.py": "import yaml\n\nmade.assert_called_once_with(**yaml.safe_load(open('expected.yaml')))\n",
+}
+
+
+@pytest.mark.parametrize(("others", "is_safe"), [({}, True), ({"recipe.py": RECIPE}, False)], ids=["alone", "a call"])
+def test_what_a_test_expects_of_code_stays_with_the_code(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {**EXPECTED, **others}, cgmigrate, monkeypatch) is is_safe

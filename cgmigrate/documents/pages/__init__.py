@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from cgmigrate.documents.pages.blocks import CodeBlock
 from cgmigrate.documents.pages.document import PageDocument
 from cgmigrate.documents.pages.markdown import markdown_blocks, mdx_blocks
 from cgmigrate.documents.pages.restructuredtext import restructuredtext_blocks
@@ -11,28 +10,19 @@ from cgmigrate.documents.pages.restructuredtext import restructuredtext_blocks
 class MarkdownDocument(PageDocument):
     """A page in Markdown."""
 
-    @staticmethod
-    def blocks_of(text: str) -> list[CodeBlock]:
-        """Return the code blocks of a text."""
-        return markdown_blocks(text)
+    blocks_of = staticmethod(markdown_blocks)
 
 
 class MdxDocument(PageDocument):
     """A page in MDX, which is Markdown with tags of components."""
 
-    @staticmethod
-    def blocks_of(text: str) -> list[CodeBlock]:
-        """Return the code blocks of a text."""
-        return mdx_blocks(text)
+    blocks_of = staticmethod(mdx_blocks)
 
 
 class ReStructuredTextDocument(PageDocument):
     """A page in reStructuredText."""
 
-    @staticmethod
-    def blocks_of(text: str) -> list[CodeBlock]:
-        """Return the code blocks of a text."""
-        return restructuredtext_blocks(text)
+    blocks_of = staticmethod(restructuredtext_blocks)
 
 
 __all__ = ["MarkdownDocument", "MdxDocument", "PageDocument", "ReStructuredTextDocument"]

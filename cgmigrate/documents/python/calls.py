@@ -128,9 +128,7 @@ def _name_user(place: SiteNodes, node: ast.expr, source: PythonSource, names: Na
 
 def unpacked_into(name: str, source: PythonSource, names: Names) -> str:
     """Return what a dict of this name is spread into; empty if the file uses the name in any other way."""
-    if source.spreads is None:
-        source.spreads = spreads_in(source.tree)
-    spread = source.spreads.get(name)
+    spread = spreads_in(source).get(name)
     if spread is None or spread.stores != 1 or spread.loads != len(spread.functions):
         return ""
     callees = {owner_of(names, function) for function in spread.functions}

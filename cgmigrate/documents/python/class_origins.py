@@ -7,11 +7,11 @@ would find them from some folder above; they are read for their imports and clas
 
 from __future__ import annotations
 
-import ast
 import os
 from functools import lru_cache
 
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of
+from cgmigrate.documents.python.nodes import parse
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.files import read_bytes
 
@@ -95,7 +95,7 @@ def _class_in(file: str, name: str, catalogue: Catalogue | None) -> str:
         # that sets one of two settings does not show the value of the other.
         if name.encode() not in data or (catalogue is not None and catalogue.is_in(data.decode("utf-8", "replace"))):
             return ""
-        names = names_of(ast.parse(data), "")
+        names = names_of(parse(data), "")
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     full = names.resolve(name)

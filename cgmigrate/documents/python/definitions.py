@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of, package_of
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import parse, walk
 from cgmigrate.documents.python.source import dotted, line_starts, positions
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.text.files import read_bytes
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _MAX_BASES = 4
@@ -103,11 +104,6 @@ class Definitions:
         if not name or _is_core(name, self.module):
             return None
         return _definition_of(name, self.module, self.examined)
-
-    def value_of(self, name: str) -> ast.expr | None:
-        """Return the value that a name has at the top of a file, followed through imports; None if it is not read."""
-        values = (module.value_of(name) for name, module, _ in _followed(name, self.module, self.examined))
-        return next((value for value in values if value is not None), None)
 
     def made_by(self, call: ast.Call) -> Definition | None:
         """Return the definition of what a call makes, or copies with ``replace``; None if it is not read."""
@@ -210,11 +206,8 @@ def _followed(name: str, module: DefinedModule, examined: bool) -> Iterator[tupl
 @lru_cache(maxsize=1024)
 def _read(file: str, catalogue: Catalogue) -> DefinedModule | None:
     try:
-        if os.path.getsize(file) > MAX_BYTES:
-            return None
-        with open(file, "rb") as opened:
-            data = opened.read()
-        tree = ast.parse(data)
+        data = read_bytes(file, MAX_BYTES)
+        tree = parse(data)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     names = names_of(tree, package_of(file))

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.python.assignments import Assignments
 from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.built_copies import BuiltCopy, copy_at
-from cgmigrate.documents.python.built_models import BuiltModels
+from cgmigrate.documents.python.built_models import is_of_built_model
 from cgmigrate.documents.python.calls import places_in
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
-from cgmigrate.documents.python.expected_errors import ExpectedErrors
+from cgmigrate.documents.python.expected_errors import expects_error
 from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
 from cgmigrate.documents.python.keyword_dicts import class_with
 from cgmigrate.documents.python.keyword_helpers import class_behind
-from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, Names, names_of, package_of
+from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, names_of, package_of
 from cgmigrate.documents.python.programs import names_program
 from cgmigrate.documents.python.qualified_names import QualifiedNames
 from cgmigrate.documents.python.reads_after_writes import withhold_reads_after
@@ -111,7 +111,6 @@ class PythonDocument(TextDocument):
         self._spans_of_keys: list[Span] = []
         self._is_read = False
         self._checked = ""
-        self._again: PythonDocument | None = None
         self._qualified_names = QualifiedNames()
         if is_part_of_megatron(path):
             self._skip_the_rest(ITSELF)
@@ -149,16 +148,6 @@ class PythonDocument(TextDocument):
         """Return the document of a file that gets objects of a package which it does not import."""
         return PythonDocument(self.text, self.path, self.catalogue, ReadingMode(tree=self.tree, works_with=package))
 
-    @property
-    def source(self) -> PythonSource | None:
-        """The text with its tree, None if it could not be read."""
-        return self._source if self._is_read else None
-
-    @property
-    def names(self) -> Names:
-        """The names that the file imports and defines."""
-        return self._names
-
     # --- reading ----------------------------------------------------------------------------
 
     def _read_sites(self) -> set[int]:
@@ -172,10 +161,9 @@ class PythonDocument(TextDocument):
                 places.append(place)
                 nodes |= {id(item.node) for item in place.items}
                 nodes |= {id(value) for item in place.items for value in item.values}
-        built, errors = BuiltModels(self._source), ExpectedErrors(self._source)
         for place in places:
-            place.expects_error = errors.around(place.items[0].node)
-            place.of_built_model = place.form is SiteForm.ASSIGNMENTS and built.owns(place)
+            place.expects_error = expects_error(self._source, place.items[0].node)
+            place.of_built_model = place.form is SiteForm.ASSIGNMENTS and is_of_built_model(self._source, place)
             place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)
             place.blocked_by = place.blocked_by or self._own_option(place)
             self._name_class_behind(place)
@@ -448,11 +436,6 @@ class PythonDocument(TextDocument):
         if [site.path for site in fixed.sites] != [site.path for site in self.sites]:
             return owns
         return [_with_computed(own, site.own) for own, site in zip(owns, fixed.sites, strict=True)]
-
-    @property
-    def edited(self) -> PythonDocument | None:
-        """The document of the text that was checked last; see ``sites.Document``."""
-        return self._again
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site; see ``sites.Document``."""

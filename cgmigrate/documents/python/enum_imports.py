@@ -13,6 +13,7 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import caught_for_releases
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.text.edits import Edit
+from cgmigrate.text.remembered import remembered
 from cgmigrate.text.spans import Span
 
 # Not as an attribute of a module: `enums.CudaGraphModule` needs no import of its own.
@@ -46,14 +47,9 @@ def _inside(named: Sequence[tuple[str, Span]], edits: Sequence[Edit]) -> list[tu
     return list(replaced.values())
 
 
+@remembered
 def imports_of_scope(source: PythonSource, names: Names) -> list[ast.ImportFrom]:
-    """Return the imports of ``CudaGraphScope`` that may be edited, read once; those that check the release may not."""
-    if source.imports_of_scope is None:
-        source.imports_of_scope = _imports_of_scope(source, names)
-    return source.imports_of_scope
-
-
-def _imports_of_scope(source: PythonSource, names: Names) -> list[ast.ImportFrom]:
+    """Return the imports of ``CudaGraphScope`` that may be edited; those that check the release may not."""
     imports = []
     for node in source.walk():
         if isinstance(node, ast.ImportFrom) and any(alias.name == SCOPE_CLASS for alias in node.names):
@@ -65,14 +61,13 @@ def _imports_of_scope(source: PythonSource, names: Names) -> list[ast.ImportFrom
     return imports
 
 
+@remembered
 def references(source: PythonSource, names: Names) -> list[tuple[str, Span]]:
     """Return where the file names ``CudaGraphScope``, by its local names; a string that is the name counts as well.
 
     Read once, since each fix is also checked by itself.
     """
-    if source.references is None:
-        source.references = sorted(_references(source, names), key=lambda pair: pair[1].start)
-    return source.references
+    return sorted(_references(source, names), key=lambda pair: pair[1].start)
 
 
 def _references(source: PythonSource, names: Names) -> list[tuple[str, Span]]:

@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import PythonSource, dotted
+from cgmigrate.text.remembered import remembered
 
 _EXPECTING = ("raises", "assertRaises", "assertRaisesRegex")
 
 
-@dataclass(slots=True)
-class ExpectedErrors:
-    """Decides whether code around a node expects an error; each function is read once."""
+def expects_error(source: PythonSource, node: ast.AST) -> bool:
+    """Return whether the function around a node has a `with pytest.raises(...)`, or one of unittest's."""
+    function = source.function_of(node) if "aises" in source.text else None
+    return function is not None and _is_expecting(source, function)
 
-    source: PythonSource
-    _expecting: dict[int, bool] = field(default_factory=dict)
 
-    def around(self, node: ast.AST) -> bool:
-        """Whether the function around a node has a `with pytest.raises(...)`, or one of unittest's."""
-        if "aises" not in self.source.text:
-            return False
-        function = self.source.function_of(node)
-        if function is None:
-            return False
-        if id(function) not in self._expecting:
-            self._expecting[id(function)] = any(map(_expects, walk(function)))
-        return self._expecting[id(function)]
+@remembered
+def _is_expecting(_source: PythonSource, function: ast.AST) -> bool:
+    return any(map(_expects, walk(function)))
 
 
 def _expects(node: ast.AST) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.scope_tests import full_iteration_test
@@ -118,10 +119,7 @@ def _quote(node: ast.expr, source: PythonSource) -> str:
 
 
 def _expressions_around(node: ast.AST, source: PythonSource) -> Iterator[ast.AST]:
-    above = source.parent(node)
-    while above is not None and not isinstance(above, ast.stmt):
-        yield above
-        above = source.parent(above)
+    return takewhile(lambda above: not isinstance(above, ast.stmt), source.ancestors(node))
 
 
 def _asks_both(read: ast.Attribute, node: ast.expr, source: PythonSource) -> bool:

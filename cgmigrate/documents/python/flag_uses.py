@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Collection, Iterator
 
 from cgmigrate.documents.python.source import PythonSource
+from cgmigrate.text.remembered import remembered
 
 _FLAG = re.compile(r"--[\w-]+")
 _SEARCHES = frozenset(("index", "count", "remove", "find", "startswith", "endswith", "replace", "partition"))
@@ -62,13 +63,12 @@ def goes_to_parser(node: ast.AST, source: PythonSource) -> bool:
     return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _PARSES
 
 
+@remembered
 def _flags(source: PythonSource) -> list[tuple[str, ast.Constant, bool]]:
     """Return the strings with flags of settings that code looks for or defines: the setting, and whether it defines
     an option.
     """
-    if source.flags is None:
-        source.flags = list(_flags_in(source))
-    return source.flags
+    return list(_flags_in(source))
 
 
 def _flags_in(source: PythonSource) -> Iterator[tuple[str, ast.Constant, bool]]:

@@ -16,9 +16,7 @@ def is_config_of_module(node: ast.expr, source: PythonSource, names: Names) -> b
     """Return whether an expression is ``self.config`` in a class that derives from a module of megatron-core."""
     if dotted(node) != "self.config":
         return False
-    around: ast.AST | None = source.parent(node)
-    while around is not None and not isinstance(around, ast.ClassDef):
-        around = source.parent(around)
+    around = next((above for above in source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
     return around is not None and _is_module(around, source, names, _MOST_BASES)
 
 

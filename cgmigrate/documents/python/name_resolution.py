@@ -16,7 +16,7 @@ MEGATRON = ("megatron", "nemo", "nemo_rl", "megatron_bridge", "mcore", "megatron
 SCOPE_CLASS, MODULE_CLASS = "CudaGraphScope", "CudaGraphModule"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Names:
     """The names of a file.
 

@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 from itertools import chain
 from weakref import WeakKeyDictionary
 
 _BELOW: WeakKeyDictionary[ast.AST, tuple[ast.AST, ...]] = WeakKeyDictionary()
 """The nodes below modules and statements: the same ones are walked for many questions."""
+
+
+def parse(text: str | bytes) -> ast.Module:
+    """Return the tree of a file. Raises SyntaxError or ValueError, RecursionError or MemoryError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
+        return ast.parse(text)
+
+
+def parsed(text: str | bytes) -> ast.Module | None:
+    """Return the tree of a file, None for text that Python does not parse."""
+    try:
+        return parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_in
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.text.remembered import remembered
 
 LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 """Statements after which a block goes no further."""
@@ -37,14 +38,12 @@ _OF_VALUES = frozenset(
 """Methods of plain values, which know nothing of releases."""
 
 
-@dataclass(slots=True)
+@dataclass
 class PossibleReleaseChecks:
     """Looks for such conditions; each list of statements is read once."""
 
     catalogue: Catalogue
     _suites: dict[int, tuple[dict[int, int], list[tuple[int, str]]]] = field(default_factory=dict)
-    _cases: dict[int, set[int]] = field(default_factory=dict)
-    _new: dict[int, bool] = field(default_factory=dict)
 
     def above(self, node: ast.AST, ancestors: Iterator[ast.AST]) -> str:
         """Return why a condition around a node, or one that leaves the function before it, may check the release."""
@@ -71,14 +70,13 @@ class PossibleReleaseChecks:
 
     def _other_case(self, node: ast.AST, match: ast.Match) -> str:
         """Return why a ``case`` other than ``node`` shows that this one is for older releases."""
-        if id(match) not in self._cases:
-            self._cases[id(match)] = {id(case) for case in match.cases if any(map(self._writes_new, case.body))}
-        return _other_release(match.lineno) if self._cases[id(match)] - {id(node)} else ""
+        others = (case for case in match.cases if case is not node)
+        is_other = any(self._writes_new(statement) for case in others for statement in case.body)
+        return _other_release(match.lineno) if is_other else ""
 
+    @remembered
     def _writes_new(self, node: ast.AST) -> bool:
-        if id(node) not in self._new:
-            self._new[id(node)] = _writes_one(self.catalogue.newer_names, node)
-        return self._new[id(node)]
+        return _writes_one(self.catalogue.newer_names, node)
 
     def _earlier(self, node: ast.AST, above: ast.AST) -> str:
         """Check for ``if supports(config): ...; return`` before a statement, which is then the other branch."""

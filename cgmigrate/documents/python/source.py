@@ -10,17 +10,17 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import warnings
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import parse, walk
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.setting_names import CLASSES
+from cgmigrate.text.remembered import remembered
 from cgmigrate.text.spans import Span
 
 EXACT_STRINGS = sys.version_info >= (3, 12)
@@ -48,23 +48,12 @@ class PythonSource:
     def __init__(self, text: str, catalogue: Catalogue | None = None, tree: ast.Module | None = None) -> None:
         self.text = text
         self.catalogue = catalogue or load()
-        self.tree = _parsed(text) if tree is None else tree
+        self.tree = parse(text) if tree is None else tree
         self.starts = line_starts(text)
         self._lines = sorted({self.line_of(match.start()) for match in self.matches(_names(self.catalogue))})
         """The lines with one of the names."""
         self._line_set = frozenset(self._lines)
         self._parents: dict[int, ast.AST] = {}
-        self._nodes: tuple[ast.AST, ...] | None = None
-        """What ``walk`` yields for the whole tree; None before it did."""
-        self.references: list[tuple[str, Span]] | None = None
-        self.imports_of_scope: list[ast.ImportFrom] | None = None
-        """What ``enum_imports`` has read from the tree; None before it does."""
-        self.spreads: dict[str, Spread] | None = None
-        """What ``calls`` has read from the tree, by name; None before it does."""
-        self.flags: list[tuple[str, ast.Constant, bool]] | None = None
-        """What ``flag_uses`` has read from the tree; None before it does."""
-        self.names_program: bool | None = None
-        """What ``programs`` has read from the tree; None before it does."""
 
     def matches(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """Yield the matches of a pattern for names of settings in the text."""
@@ -118,11 +107,11 @@ class PythonSource:
 
     def walk(self, root: ast.AST | None = None) -> Iterator[ast.AST]:
         """Yield the nodes on lines with one of the names, in the order of the text, outer ones first."""
-        if root is not None:
-            return self._walk(root)
-        if self._nodes is None:
-            self._nodes = tuple(self._walk(self.tree))
-        return iter(self._nodes)
+        return iter(self._nodes) if root is None else self._walk(root)
+
+    @cached_property
+    def _nodes(self) -> tuple[ast.AST, ...]:
+        return tuple(self._walk(self.tree))
 
     def _walk(self, root: ast.AST) -> Iterator[ast.AST]:
         stack = [root]
@@ -171,10 +160,11 @@ class Spread:
     functions: list[str] = field(default_factory=list)
 
 
-def spreads_in(tree: ast.AST) -> dict[str, Spread]:
+@remembered
+def spreads_in(source: PythonSource) -> dict[str, Spread]:
     """Return how each name of a file is used; one walk serves all dicts of the file."""
     spreads: defaultdict[str, Spread] = defaultdict(Spread)
-    for node in walk(tree):
+    for node in walk(source.tree):
         match node:
             case ast.Name():
                 spreads[node.id].stores += isinstance(node.ctx, ast.Store)
@@ -212,12 +202,6 @@ def matches_near_names(pattern: re.Pattern[str], text: str, catalogue: Catalogue
         for match in pattern.finditer(text, max(end, at - reach), at + reach):
             end = max(end, match.end())
             yield match
-
-
-def _parsed(text: str) -> ast.Module:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
-        return ast.parse(text)
 
 
 def positions(text: str, word: str) -> Iterator[int]:

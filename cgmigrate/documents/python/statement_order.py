@@ -11,6 +11,7 @@ from itertools import accumulate
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.text.remembered import remembered
 
 _HARMLESS = frozenset(("print", "len", "isinstance", "getattr", "hasattr", "repr", "str", "type", "id", "bool"))
 _MAX_DEPTH = 10
@@ -53,7 +54,6 @@ class FunctionEvents:
     loops: set[int] = field(default_factory=set)
     """The suites that are bodies of loops."""
     parameters: frozenset[str] = frozenset()
-    _originals: dict[str, str] = field(default_factory=dict)
 
     def bindings_of(self, name: str) -> Sequence[Event]:
         """Return the statements that bind a name."""
@@ -75,11 +75,10 @@ class FunctionEvents:
         """Return the body of the innermost loop around an event."""
         return next((suite for suite in reversed(event.suites) if suite in self.loops), None)
 
+    @remembered
     def original(self, path: str) -> str:
         """Return the path of an object by its first name: ``cfg.model`` for ``m`` after ``m = cfg.model``."""
-        if path not in self._originals:
-            self._originals[path] = self._unaliased(path)
-        return self._originals[path]
+        return self._unaliased(path)
 
     def events_at(self, target: str) -> list[Event]:
         """Return the events of an object, and of those that it is a part of, in the order of the text."""

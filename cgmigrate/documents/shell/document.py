@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -32,8 +31,8 @@ from cgmigrate.documents.shell.quoted import is_exported
 from cgmigrate.documents.shell.single_words import SingleWords
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.started_commands import commands_of, script_named
-from cgmigrate.documents.shell.tree import ShellTree, parse
-from cgmigrate.documents.sites import PROSE, CannotEditError, Problem, ProblemKind, Role, Site, Use
+from cgmigrate.documents.shell.tree import ShellTree, nodes_around, parse
+from cgmigrate.documents.sites import PROSE, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Missing, Settings
@@ -64,6 +63,9 @@ _WHERE_SET = "an expansion of a variable, which counts only where the variable i
 _ADDS_WORDS = re.compile(r"(?<![\w.-])(?:xargs|parallel)(?![\w.-])")
 _SOME_ARGUMENT = re.compile(r"\$\{[@*\d]")
 _ALTERNATIVE = re.compile(r"\$\{\w+(?:\[[@*]\])?:?\+")
+"""An expansion that gives something where its variable is set: ``${X:+--enable-cuda-graph}``."""
+_SEARCHED = re.compile(r"\$\{\w+(?:\[[@*]\])?[/#%]")
+"""An expansion with a pattern, such as ``${ARGS/--cuda-graph-scope full/}``."""
 _PLACES = {
     "heredoc_body": "a here-document",
     "raw_string": "a string that is not a word of a command line",
@@ -80,7 +82,6 @@ class ShellDocument(TextDocument):
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
         super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
-        self._again: ShellDocument | None = None
         self._is_arguments = path.lower().endswith(".args")
         self._tree: ShellTree = parse(text)
         self._fragments: Sequence[Fragment] = ()
@@ -177,7 +178,7 @@ class ShellDocument(TextDocument):
 
     def _meets(self, line: CommandLine) -> frozenset[str]:
         bare = {name.partition("@")[0] or name for name in line.unknown} | ({""} if self._is_arguments else set())
-        names = {"@" if name.isdigit() or name == "*" else name for name in bare}
+        names = {"@" if name.isdigit() or name[:1] in ("@", "*") else name for name in bare}
         names |= {"@"} if "" in names and _SOME_ARGUMENT.search(self.text) else set()
         names |= {""} if any(self._adds_words(one) for one in line.commands) else set()
         names |= {name for one in line.commands for word in one.words if (name := script_named(word.text or ""))}
@@ -232,7 +233,7 @@ class ShellDocument(TextDocument):
         """Note an appearance that is no flag of a site: a problem, or a name that belongs to something else."""
         start = appearance.span.start
         node = self._tree.at(appearance.span)
-        kinds = _kinds_around(node)
+        kinds, expansion = _kinds_around(node), self._expansion_around(node)
         match = pattern_in_text(self.catalogue).match(self.text, override_start(self.text, start))
         if "comment" in kinds or self._is_disabled(start):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
@@ -240,13 +241,13 @@ class ShellDocument(TextDocument):
             self._read_name(appearance, is_in_text="heredoc_body" in kinds)
         elif "case_item" in kinds[:2]:
             self.skipped.append((appearance.use(Role.MENTION), OWN_OPTION))
-        elif "test_command" in kinds or self._is_argument_of(node, SEARCHERS) or self._is_searched(node):
+        elif "test_command" in kinds or self._is_argument_of(node, SEARCHERS) or _SEARCHED.match(expansion):
             self._problem(match, ProblemKind.READ, "is searched for in a text, which no fix changes")
         elif self._is_argument_of(node, PRINTERS) and not is_output_used(node, self._tree):
             self.skipped.append((appearance.use(Role.MENTION), PROSE))
         else:
             what = next((_PLACES[kind] for kind in kinds if kind in _PLACES), "a word that is not a flag of a command")
-            what = _WHERE_SET if what == _PLACES["expansion"] and self._is_alternative(node) else what
+            what = _WHERE_SET if what == _PLACES["expansion"] and _ALTERNATIVE.match(expansion) else what
             why = self._why_not_read(start) if "heredoc_body" in kinds else ""
             self._problem(match, ProblemKind.COMMAND_LINE_IN_VALUE, f"is part of {what}, which is not rewritten{why}")
 
@@ -298,22 +299,13 @@ class ShellDocument(TextDocument):
         before = self.text[self.text.rfind("\n", 0, offset) + 1 : offset].lstrip()
         return before.startswith("#") if self._is_arguments else before.endswith("#")
 
-    def _is_alternative(self, node: Node | None) -> bool:
-        """Whether a place is what an expansion gives where its variable is set: ``${X:+--enable-cuda-graph}``."""
-        while node is not None and node.type != "expansion":
-            node = node.parent
-        return node is not None and bool(_ALTERNATIVE.match(self._tree.written(node)))
-
-    def _is_searched(self, node: Node | None) -> bool:
-        """Whether a place is the pattern of an expansion, such as ``${ARGS/--cuda-graph-scope full/}``."""
-        while node is not None and node.type != "expansion":
-            node = node.parent
-        return node is not None and bool(re.match(r"\$\{\w+(?:\[[@*]\])?[/#%]", self._tree.written(node)))
+    def _expansion_around(self, node: Node | None) -> str:
+        """Return the nearest expansion around a place as it is written, empty without one."""
+        return next((self._tree.written(one) for one in nodes_around(node) if one.type == "expansion"), "")
 
     def _is_argument_of(self, node: Node | None, programs: Collection[str]) -> bool:
         """Whether a place is among the words of a command that writes no file, and that is one of some programs."""
-        while node is not None and node.type != "command":
-            node = node.parent
+        node = next((one for one in nodes_around(node) if one.type == "command"), None)
         name = node.child_by_field_name("name") if node is not None else None
         if node is None or name is None or self._tree.written(name).rpartition("/")[2] not in programs:
             return False
@@ -433,10 +425,7 @@ class ShellDocument(TextDocument):
         for index in rewrites.keys() - of_flags.keys():
             line = self._overrides[index - len(self._lines)]
             result += OverrideRewriter(self.text, index, line, self.catalogue).edits(own[index], rewrites[index])
-        result.sort(key=attrgetter("start", "end"))
-        if any(one.end > other.start for one, other in pairwise(result)):
-            raise CannotEditError(min(rewrites), "two changes replace the same text")
-        return result
+        return self._in_order(result, rewrites)
 
     def _fragments_of(self, rewrites: Mapping[int, Settings]) -> dict[int, list[Fragment]]:
         return {index: self._lines[index].fragments for index in rewrites}
@@ -468,11 +457,6 @@ class ShellDocument(TextDocument):
     def _spans(self) -> list[Span]:
         return sorted((use.span for site in self.sites for use in site.written), key=lambda span: span.start)
 
-    @property
-    def edited(self) -> ShellDocument | None:
-        """The document of the text that was checked last; see ``sites.Document``."""
-        return self._again
-
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as a flag or an override; see ``sites.Document``."""
         line = self._line_of(site)
@@ -497,8 +481,4 @@ def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[N
 
 def _kinds_around(node: Node | None) -> list[str]:
     """Return the types of a node and of those around it, nearest first."""
-    kinds = []
-    while node is not None:
-        kinds.append(node.type)
-        node = node.parent
-    return kinds
+    return [one.type for one in nodes_around(node)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.fragments import SUBSHELLS, exclude_each_other, is_certain, may_run_again, path_of
-from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.documents.shell.tree import ShellTree, nodes_around
 from cgmigrate.documents.shell.words import words_of
 from cgmigrate.megatron.settings import Missing, Undecided
 
@@ -57,9 +57,7 @@ def _reads_file(words: list[str]) -> bool:
 
 def _is_in_other_shell(assignment: Node, command: Node) -> bool:
     """Whether an assignment is in parentheses that are not around a command."""
-    node = assignment.parent
-    while node is not None and node.type not in SUBSHELLS:
-        node = node.parent
+    node = next((one for one in nodes_around(assignment.parent) if one.type in SUBSHELLS), None)
     return node is not None and not node.start_byte <= command.start_byte < node.end_byte
 
 

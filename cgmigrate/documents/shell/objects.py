@@ -43,7 +43,7 @@ class PassedFragment:
         return not exclude_each_other(self.fragment.path, other.fragment.path)
 
 
-_ARGUMENTS = re.compile(r"[@*]|\w*(?:ARGS?|ARGUMENTS|FLAGS|OPTS|OPTIONS|EXTRAS?|OTHERS?)", re.IGNORECASE)
+_ARGUMENTS = re.compile(r"[@*].*|\w*(?:ARGS?|ARGUMENTS|FLAGS|OPTS|OPTIONS|EXTRAS?|OTHERS?)", re.IGNORECASE)
 """Variables of any number of arguments, such as all those of a script."""
 
 

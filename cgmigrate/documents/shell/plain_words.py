@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Fragment
 from cgmigrate.documents.shell.printed_text import is_output_used
-from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.documents.shell.tree import ShellTree, nodes_around
+from cgmigrate.text.remembered import remembered
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
@@ -48,7 +49,6 @@ class PlainWords:
             for node in tree.functions
             if (name := node.child_by_field_name("name")) is not None
         }
-        self._appears_at: dict[str, int] = {}
 
     def reason(self, fragments: Iterable[Fragment]) -> str:
         """Return why some fragments may be more to the script than words that it passes on, empty if they are not."""
@@ -90,11 +90,10 @@ class PlainWords:
             return -1
         return match.start() if match else -1
 
+    @remembered
     def _appearance(self, variable: str) -> int:
         """Return the first appearance of a variable that is no plain expansion, -1 if there is none."""
-        if variable not in self._appears_at:
-            self._appears_at[variable] = next(self._other_uses(variable), -1)
-        return self._appears_at[variable]
+        return next(self._other_uses(variable), -1)
 
     def _other_uses(self, variable: str) -> Iterator[int]:
         for match in re.finditer(rf"(?<![\w./-]){re.escape(variable)}(?![\w.])", self._tree.text):
@@ -106,7 +105,7 @@ class PlainWords:
         sign = max(text.rfind("$", max(0, start - 3), start), -1)
         is_expanded = sign >= 0 and text[sign + 1 : start] in ("", "{", "{#", "{!")
         node = self._tree.at(Span(start, end))
-        kinds = [one.type for one in _around(node)]
+        kinds = [one.type for one in nodes_around(node)]
         if "comment" in kinds:
             return False
         if not is_expanded:
@@ -129,7 +128,7 @@ class PlainWords:
     def _is_looked_at(self, node: Node | None) -> bool:
         """Return whether an expansion is in a loop over words, a test, or a command that reads or cuts text."""
         child = node
-        for one in _around(node):
+        for one in nodes_around(node):
             if one.type == "test_command" and not _LOOKS.search(self._tree.written(one)):
                 return False
             if one.type in _LOOKED_AT and (child is None or child.type not in ("do_group", "case_item")):
@@ -143,9 +142,3 @@ class PlainWords:
                     return False
             child = one
         return False
-
-
-def _around(node: Node | None) -> Iterator[Node]:
-    while node is not None:
-        yield node
-        node = node.parent

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.shell.tree import ShellTree
+from cgmigrate.documents.shell.tree import ShellTree, nodes_around
 from cgmigrate.documents.shell.words import EXPANDED
+from cgmigrate.text.remembered import remembered
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -33,27 +34,22 @@ class ScriptText:
     def __init__(self, tree: ShellTree) -> None:
         self.tree = tree
         self._plain: dict[str, bool] = {_UNKNOWN: False}
-        self._assigned: dict[str, list[Node]] = {}
 
     def around(self, offset: int) -> Iterator[Node]:
-        """Yield the commands and assignments around a character."""
+        """Return the commands and assignments around a character."""
         byte = self.tree.byte(offset)
         node = self.tree.root.descendant_for_byte_range(byte, byte + 1)
-        while node is not None:
-            if node.type in (_COMMAND, _ASSIGNMENT):
-                yield node
-            node = node.parent
+        return (one for one in nodes_around(node) if one.type in (_COMMAND, _ASSIGNMENT))
 
     def variable(self, assignment: Node, tree: ShellTree | None = None) -> str:
         """Return the variable that an assignment sets."""
         return (tree or self.tree).written(assignment).partition("=")[0].rstrip("+")
 
+    @remembered
     def assignments(self, variable: str) -> list[Node]:
         """Return the assignments that set a variable."""
-        if variable not in self._assigned:
-            every = [node for offset in self._offsets(variable) for node in self._beginning_at(offset)]
-            self._assigned[variable] = [node for node in every if self.variable(node) == variable]
-        return self._assigned[variable]
+        every = [node for offset in self._offsets(variable) for node in self._beginning_at(offset)]
+        return [node for node in every if self.variable(node) == variable]
 
     def _beginning_at(self, offset: int) -> list[Node]:
         byte = self.tree.byte(offset)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import accumulate
@@ -109,6 +109,13 @@ class ShellTree:
     def at(self, span: Span) -> Node | None:
         """Return the smallest node around a span."""
         return self.root.descendant_for_byte_range(self.byte(span.start), self.byte(span.end))
+
+
+def nodes_around(node: Node | None) -> Iterator[Node]:
+    """Yield a node and those around it, nearest first."""
+    while node is not None:
+        yield node
+        node = node.parent
 
 
 def parse(text: str) -> ShellTree:

@@ -23,7 +23,7 @@ _OVERRIDE_OF_LIST = re.compile(r"([\"'])[+~]{0,2}[\w.-]+=\[[^\[\]]*\]\1", re.ASC
 """A string that is one override, whose value is a list that may have blanks."""
 _BLANKS = re.compile(r"(?:\\\r?\n|[ \t\r\n])+")
 EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
-_EXPANSION = re.compile(r"\"?\$(?:\{(\w+)(?:\[[@*]\])?\}|(\w+|[@*]))\"?", re.ASCII)
+_EXPANSION = re.compile(r"\"?\$(?:\{(?:(\w+)(?:\[[@*]\])?|([@*](?::[^{}]*)?))\}|(\w+|[@*]))\"?", re.ASCII)
 """A word that is nothing but the value of a variable."""
 _SCRIPT = re.compile(r"/([\w.-]+\.py)[\"']?\Z", re.ASCII)
 
@@ -32,8 +32,8 @@ _SCRIPT = re.compile(r"/([\w.-]+\.py)[\"']?\Z", re.ASCII)
 class Word:
     """One word. ``text`` is what the command gets, None if the shell computes it.
 
-    ``variable`` is the name of the variable that is the whole word (``@`` for the script's own arguments),
-    empty for other words.
+    ``variable`` is the name of the variable that is the whole word (``@`` for the script's own arguments, ``@:2`` for
+    some of them), empty for other words.
     """
 
     start: int
@@ -79,7 +79,7 @@ def _word(node: Node, start: int, end: int, tree: ShellTree) -> Word:
 def _computed(start: int, end: int, written: str) -> Word:
     """Return a word that the shell computes."""
     match, script = _EXPANSION.fullmatch(written), _SCRIPT.search(written)
-    return Word(start, end, None, (match[1] or match[2]) if match else "", script[1] if script else "")
+    return Word(start, end, None, next(filter(None, match.groups())) if match else "", script[1] if script else "")
 
 
 def _literal(node: Node, tree: ShellTree, written: str) -> str | None:

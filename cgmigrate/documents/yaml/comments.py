@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from cgmigrate.documents.comments import LINE_BREAK
-from cgmigrate.documents.yaml.tree import Node
+from cgmigrate.documents.yaml.tree import Node, nodes_in
 from cgmigrate.text.spans import Span
 
 
 def comments_of(text: str, roots: Sequence[Node]) -> tuple[list[Span], list[Span]]:
     """Return the comments of a YAML file, and the pairs whose value is a scalar of several lines."""
-    scalars = sorted(_scalars(roots), key=lambda node: node.start)
+    scalars = sorted((node for node in nodes_in(roots) if node.kind == "scalar"), key=lambda node: node.start)
     solid: list[Span] = []
     joined: list[Span] = []
     for node in scalars:
@@ -44,12 +44,3 @@ def comments_of(text: str, roots: Sequence[Node]) -> tuple[list[Span], list[Span
             if at >= 0:
                 comments.append(Span(start + at, start + len(text[start:end].rstrip("\r\n"))))
     return comments, joined
-
-
-def _scalars(roots: Sequence[Node]) -> Iterable[Node]:
-    stack = list(roots)
-    while stack:
-        node = stack.pop()
-        if node.kind == "scalar":
-            yield node
-        stack += node.items

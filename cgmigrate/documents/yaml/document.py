@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import yaml
 
-from cgmigrate.documents.sites import CannotEditError, Problem, ProblemKind, Site, Use
+from cgmigrate.documents.sites import Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.command_lines import command_lines
@@ -54,7 +53,6 @@ class YamlDocument(TextDocument):
         self.top_level_words: list[tuple[str, str]] = []
         """Top-level keys, each with a word of its value, which may name a file that this one is merged into."""
         self._places: list[MappingNodes] = []
-        self._again: YamlDocument | None = None
         self._lines: Lines | None = None
         """Where the lines are; read once, since each fix is also checked by itself."""
         self.roots: list[Node] = []
@@ -171,24 +169,13 @@ class YamlDocument(TextDocument):
 
     # --- writing ----------------------------------------------------------------------------
 
-    def enclosing(self, _offset: int, /) -> str:
-        """Return nothing: the path of a site names the mappings around it."""
-        return ""
-
-    def risk(self, _index: int, /) -> str:
-        """Return nothing: a file shows its objects, and ``builds_on`` names what it is merged into."""
-        return ""
-
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites; see ``sites.Document``."""
         self._lines = self._lines or Lines(self.text)
         writer = LineEdits(self._lines)
         for index, after in sorted(rewrites.items()):
             YamlSiteRewriter(writer, self.sites[index], self._places[index], self.catalogue).write(after)
-        result = sorted(writer.finish(), key=lambda edit: (edit.start, edit.end))
-        if any(left.end > right.start for left, right in pairwise(result)):
-            raise CannotEditError(min(rewrites), "two changes replace the same text")
-        return result
+        return self._in_order(list(writer.finish()), rewrites)
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
@@ -202,11 +189,6 @@ class YamlDocument(TextDocument):
         if at is None:
             return ""
         return f"something else in the file would be read differently (line {self.text.count(chr(10), 0, at) + 1})"
-
-    @property
-    def edited(self) -> YamlDocument | None:
-        """The document of the text that was checked last; see ``sites.Document``."""
-        return self._again
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site; see ``sites.Document``."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.documents.yaml.lines import Lines
-from cgmigrate.documents.yaml.tree import GAP, Node, colon_of
+from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, nodes_in
 from cgmigrate.text.edits import Edit
 
 _BEFORE_ITEM = re.compile(r"[ \t]*(?:-[ \t]+)+")
@@ -250,12 +250,7 @@ def comma_behind(text: str, end: int) -> int | None:
 
 def anchors_in(nodes: Sequence[Node]) -> Iterator[str]:
     """Yield the anchors of nodes and of everything inside them."""
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        if node.anchor:
-            yield node.anchor
-        stack += node.items
+    return (node.anchor for node in nodes_in(nodes) if node.anchor)
 
 
 def in_quotes(word: str, style: str | None) -> str:

@@ -10,6 +10,7 @@ from cgmigrate.documents.yaml.merges import is_merge, merge_sources
 from cgmigrate.documents.yaml.tree import Node, closing_order, contains
 from cgmigrate.documents.yaml.values import plain_value, scalar_value
 from cgmigrate.megatron.settings import Missing, Undecided
+from cgmigrate.text.remembered import remembered
 
 _MAX_POSITIONS = 100
 """Configurations that share one text through aliases and merge keys; beyond this number, values are not known."""
@@ -128,7 +129,6 @@ class _Values:
     """Values of mappings with what they merge; each is read once, since rules ask at every mapping of a chain."""
 
     def __init__(self) -> None:
-        self._pairs: dict[int, list[tuple[tuple[str, ...], Node]]] = {}
         self._known: dict[tuple[int, tuple[str, ...]], object] = {}
 
     def at(self, mapping: Node, path: tuple[str, ...]) -> object:
@@ -178,15 +178,14 @@ class _Values:
                 return
             yield source.target
 
+    @remembered
     def _pairs_of(self, mapping: Node) -> Sequence[tuple[tuple[str, ...], Node]]:
         """Return the keys of a mapping in parts, each with its value, the last pair first."""
-        if id(mapping) not in self._pairs:
-            self._pairs[id(mapping)] = [
-                (tuple(key.target.value.split(".")), value.target)
-                for key, value in reversed(list(mapping.pairs()))
-                if key.target.kind == "scalar" and not is_merge(key)
-            ]
-        return self._pairs[id(mapping)]
+        return [
+            (tuple(key.target.value.split(".")), value.target)
+            for key, value in reversed(list(mapping.pairs()))
+            if key.target.kind == "scalar" and not is_merge(key)
+        ]
 
     def _below(self, node: Node, path: tuple[str, ...]) -> object:
         """Return the value at a path inside the value of a key."""

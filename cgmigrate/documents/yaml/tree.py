@@ -196,6 +196,15 @@ def _close(node: Node, end: int) -> None:
         node.end = node.items[-1].end
 
 
+def nodes_in(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield nodes and everything inside them."""
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += node.items
+
+
 def closing_order(roots: Sequence[Node]) -> list[Node]:
     """Return every collection but those in keys, each behind those inside it, and so behind those it can merge."""
     order: list[Node] = []

@@ -6,7 +6,7 @@ import ast
 import builtins
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
@@ -83,9 +83,10 @@ def call_function(run: Run, function: Function, positional: list[object], named:
         if wrapped is not function:
             return call(run, wrapped, positional, named)
     values = (*positional, *named.values())
-    is_whole = function.scope is None and any(map(_names_setting, values))
+    has_any = _gets_any(function, values, named)
+    is_whole = function.scope is None and (has_any or any(map(_names_setting, values)))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
-        is_whole = (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
+        is_whole = has_any or (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
         is_whole = is_whole or (run.is_test and not KEPT_STATE.isdisjoint(named))
         if not is_whole:
             return _not_followed(run, function, positional, named)
@@ -102,6 +103,14 @@ def call_function(run: Run, function: Function, positional: list[object], named:
     else:
         kept = run.side.slice.kept(node, module)
     return _body(run, own, node, kept)
+
+
+def _gets_any(function: Function, values: Iterable[object], named: Collection[str]) -> bool:
+    """Return whether a function gets settings as any keywords. A context manager takes back what it sets."""
+    has_any = function.node.args.kwarg is not None and not KEPT_STATE.isdisjoint(named)
+    if has_any and any(isinstance(one, ast.Yield) for one in ast.walk(function.node)):
+        _check_passed(function.name, values)
+    return has_any
 
 
 def _note_test(run: Run, function: Function) -> None:
@@ -181,16 +190,21 @@ def _decorated(run: Run, function: Function) -> object:
     return function if value is plain else value
 
 
+def defaults_of(own: ast.arguments) -> dict[str, ast.expr]:
+    """Return the defaults of parameters by their names."""
+    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    defaults = dict(zip(names[len(names) - len(own.defaults) :], own.defaults, strict=True))
+    pairs = zip(own.kwonlyargs, own.kw_defaults, strict=True)
+    return defaults | {one.arg: value for one, value in pairs if value is not None}
+
+
 def arguments_of(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> dict[str, object]:
     """Return the parameters of a function by their names."""
     own = function.node.args
     names = [one.arg for one in (*own.posonlyargs, *own.args)]
     outer = Evaluator(run, function.module, function.scope or Scope())
     values: dict[str, object] = {}
-    defaults = dict(zip(names[len(names) - len(own.defaults) :], own.defaults, strict=True))
-    defaults |= {
-        one.arg: value for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None
-    }
+    defaults = defaults_of(own)
     for name in (*names, *(one.arg for one in own.kwonlyargs)):
         if name not in named and name not in names[: len(positional)]:
             values[name] = outer.value(defaults[name]) if name in defaults else Unknown(f"parameter {name}")
@@ -282,6 +296,8 @@ def _made_outside(run: Run, name: str, positional: list[object], named: dict[str
         raise NotFollowedError(f"it gives `{last}` a text with a name")
     if not is_class and not KEPT_STATE & named.keys():
         return _unknown(run, name, positional, named, is_external=True)
+    if not is_class or last == "Made":
+        _check_passed(name, (*positional, *named.values()))
     made = run.make(run.number(last), is_bare=last == "SimpleNamespace")
     if made.is_bare:
         made.fields |= named
@@ -305,10 +321,16 @@ def _unknown(
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
         return _external(run, f"{name}.Made", positional, named)
-    if not is_external:
-        for one in (*positional, *named.values()):
-            _fill(one)
+    for one in (*positional, *named.values()) if not is_external else ():
+        _fill(one)
     return Object(run.number(f"{name}()"), is_part=True, is_argument=not is_external, is_foreign=is_external)
+
+
+def _check_passed(name: str, values: Iterable[object]) -> None:
+    """Raise NotFollowedError if code that is not followed gets an object with settings, and others as keywords."""
+    objects = [one for one in values if isinstance(one, Object)]
+    if any(state_of(one) for own in objects for one in (own, *own.fields.values()) if isinstance(one, Object)):
+        raise NotFollowedError(f"it gives `{name}` an object and settings, which it may set there")
 
 
 def _fill(value: object) -> None:

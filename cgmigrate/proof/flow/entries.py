@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cgmigrate.project.paths import is_test
-from cgmigrate.proof.flow.calls import HANDLERS, call_function
+from cgmigrate.proof.flow.calls import HANDLERS, call_function, defaults_of
 from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
@@ -212,10 +212,8 @@ def _function(entry: Entry, run: Run, module: Module, node: AnyFunction) -> Func
 
 def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
     own = node.args
-    names = [one.arg for one in (*own.posonlyargs, *own.args)]
     needed = run.side.slice.kept(node, function.module).needed
-    with_default = {*names[len(names) - len(own.defaults) :]}
-    with_default |= {one.arg for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None}
+    with_default = defaults_of(own)
     listed = dict(_listed(run, function, node)) if run.is_test else {}
     for at, one in enumerate((*own.posonlyargs, *own.args, *own.kwonlyargs)):
         if one.arg in listed:
@@ -248,11 +246,7 @@ def _listed(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[s
 
 def _takes_default(run: Run, name: str, node: AnyFunction) -> bool:
     """Return whether a parameter has its default, which is a function or an object."""
-    own = node.args
-    names = [one.arg for one in (*own.posonlyargs, *own.args)]
-    pairs = [*zip(names[len(names) - len(own.defaults) :], own.defaults, strict=True)]
-    pairs += [(one.arg, value) for one, value in zip(own.kwonlyargs, own.kw_defaults, strict=True) if value is not None]
-    default = dict(pairs)[name]
+    default = defaults_of(node.args)[name]
     is_constant = isinstance(default, (ast.Constant, ast.UnaryOp, ast.List, ast.Dict, ast.Tuple))
     return not is_constant and not run.choose(f"argument {name}", 2)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, module_file
-from cgmigrate.documents.python.nodes import imported_in, walk
-from cgmigrate.text.files import read_bytes
+from cgmigrate.documents.python.nodes import imported_in, parsed, walk
+from cgmigrate.text.files import read_text
 
 _UNKNOWN = "?"
 """A module whose names another one may import with a star; it may be any."""
@@ -83,11 +83,11 @@ class Modules:
         try:
             text = self._texts.get(path)
             if text is None:
-                text = read_bytes(path, MAX_BYTES).decode("utf-8")
-            tree = self._tree_of(path, text) or ast.parse(text)
-        except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+                text = read_text(path, MAX_BYTES)
+        except (OSError, UnicodeDecodeError):
             return None
-        return _module(path, text, tree)
+        tree = self._tree_of(path, text) or parsed(text)
+        return _module(path, text, tree) if tree is not None else None
 
     def with_texts(self, texts: Mapping[str, str]) -> Modules:
         """Return the modules with other texts for some files; the other files are not parsed again.
@@ -147,9 +147,8 @@ class _Versions:
         return self._modules[key]
 
     def _parsed(self, first: Module, text: str) -> Module | None:
-        try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parsed(text)
+        if tree is None:
             return None
         if first.path not in self._nodes:
             self._nodes[first.path] = {part: node for node, part in _texts_of(first.tree, first.text) if part}

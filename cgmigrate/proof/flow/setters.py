@@ -94,7 +94,8 @@ def _candidates(modules: Modules, seeds: Iterable[str]) -> set[_Candidate]:
                 isinstance(node, ast.FunctionDef)
                 and source
                 and 1 <= len(node.args.args) <= 2
-                and _names_modules(source.text)
+                and MODULES in source.text
+                and SCOPE in source.text
             ):
                 result[key] = _Candidate(*key, node, source.path)
     return set(result.values())
@@ -111,10 +112,6 @@ def _named(modules: Modules, seeds: Iterable[str], names: Iterable[str]) -> Iter
             if isinstance(node, ast.FunctionDef) and source:
                 yield _Candidate(module, name, node, source.path)
                 break
-
-
-def _names_modules(text: str) -> bool:
-    return MODULES in text and SCOPE in text
 
 
 def _gives(candidate: _Candidate, arguments: list[list[str]], modules: Modules, release: Release) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
-from cgmigrate.text.files import read_bytes
+from cgmigrate.text.files import bytes_if_readable
 
 _MOST_BYTES = 1024 * 1024
 _WORD = re.compile(rb"[A-Za-z_]\w*")
@@ -15,17 +16,18 @@ ANY_SPELLING = "cuda-graph"
 """A word of each file that has the two words which all settings have in their names, in any spelling."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Words:
     """The names in the files of code of a project. The files are read once, when they are needed first."""
 
     list_files: Callable[[], Iterable[str]]
-    _by_file: dict[str, frozenset[bytes]] | None = field(default=None)
+
+    @cached_property
+    def _by_file(self) -> dict[str, frozenset[bytes]]:
+        return {path: _words_in(path) for path in self.list_files()}
 
     def files_with(self, names: Collection[str]) -> Iterator[str]:
         """Yield the files that contain one of some names."""
-        if self._by_file is None:
-            self._by_file = {path: _words_in(path) for path in self.list_files()}
         expected = {name.encode() for name in names}
         for path, words in self._by_file.items():
             if not expected.isdisjoint(words):
@@ -33,9 +35,6 @@ class Words:
 
 
 def _words_in(path: str) -> frozenset[bytes]:
-    try:
-        data = read_bytes(path, _MOST_BYTES)
-    except OSError:
-        return frozenset()
+    data = bytes_if_readable(path, _MOST_BYTES) or b""
     spelled = (ANY_SPELLING.encode(),) if _SPELLED.search(data) else ()
     return frozenset((*_WORD.findall(data), *spelled))
