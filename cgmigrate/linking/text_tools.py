@@ -105,6 +105,7 @@ _CUTS = frozenset(("partition", "rpartition", "split", "rsplit", "strip", "group
 """Methods that cut a part from a text."""
 _OTHER_SYNTAX = ((r"\K", ""), (r"\<", r"\b"), (r"\>", r"\b"), ("[:space:]", r"\s"), ("[:alnum:]", "a-zA-Z0-9"))
 """What regular expressions of other programs have, and Python's have not."""
+_ONE_CHARACTER = re.compile(r"\[(?:\[:\w+:\]|[^\]])*\]")
 _SHORTEST, _LONGEST = 3, 200
 """Characters of a pattern that is tried."""
 
@@ -156,7 +157,8 @@ def _parts(pattern: re.Pattern[str], text: str) -> list[str]:
 @lru_cache(maxsize=16384)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
     """Return a text as a regular expression; None if it is none."""
-    if not _SHORTEST <= len(pattern) <= _LONGEST or not _IS_PATTERN.search(pattern):
+    is_pattern = _IS_PATTERN.search(pattern) and not _ONE_CHARACTER.fullmatch(pattern)
+    if not _SHORTEST <= len(pattern) <= _LONGEST or not is_pattern:
         return None
     for written, read in _OTHER_SYNTAX:
         pattern = pattern.replace(written, read)
