@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.text.remembered import remembered
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PASSING = (*_FUNCTIONS, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.Return, ast.Call)
@@ -26,6 +29,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = _Function | ast.ClassDef
 _LOADERS = ("safe_load", "full_load", "unsafe_load", "load", "load_all", "compose", "fromfile")
 _OWNERS = ("yaml", "YAML", "OmegaConf", "json", "tomllib", "toml")
+_DEFINED = re.compile(r"^[ \t]*(?:async def|def|class)[ \t]+(\w+)", re.MULTILINE)
 _EVERYWHERE = ""
 _RETURNED = "()"
 
@@ -83,10 +87,9 @@ class MappingCarriers:
 
     def _carrying_in(self, path: str, known: Mapping[str, set[str]], *, objects: bool) -> Iterator[_Carrier]:
         """Yield what gets a value in a file which something known carries; ``known`` are names by their scopes."""
-        returned = known.get(_RETURNED, set())
+        returned, own = known.get(_RETURNED, set()), self._own_functions(path) if objects else None
         for scope, nodes in self._by_scope(path).items():
             variables = known.get(path, set()) | known.get(scope, set())
-            own = self._own_functions(path) if objects else None
             names = _Names(known.get(_EVERYWHERE, set()), variables, returned, own)
             for node in nodes:
                 if objects:
@@ -109,8 +112,7 @@ class MappingCarriers:
         """Yield the functions that a name in a file may be: its own, what it imports, and methods of any object."""
         owner, _, name = callee.rpartition(".")
         module = self._imports(path).get(owner or name, "")
-        holding = self.texts.holding((f"def {name}(", f"class {name}")) if name else []
-        every = [one for one in holding if one.endswith(".py")]
+        every = self._defining.get(name, [])
         if not owner and not module:
             every = [path] if path in every else []
         elif module:
@@ -120,15 +122,28 @@ class MappingCarriers:
             made = (_made_by(node) for node in self._definitions(where) if node.name == name)
             yield from ((where, one) for one in made if one is not None)
 
+    @cached_property
+    def _defining(self) -> dict[str, list[str]]:
+        """Each name of a function or class → the files that define one."""
+        paths: dict[str, list[str]] = {}
+        for path in self.texts.holding(("def ", "class ")):
+            if path.endswith(".py") and not is_part_of_megatron(path):
+                for name in set(_DEFINED.findall(self.texts.text(path))):
+                    paths.setdefault(name, []).append(path)
+        return paths
+
+    @remembered
     def _own_functions(self, path: str) -> frozenset[str]:
         """Return the functions that a file defines or imports from the project."""
         own = {node.name for node in self._functions(path)}
         imported = {name for name, module in self._imports(path).items() if name[:1].islower() and self._is_own(module)}
         return frozenset(own | imported)
 
+    @remembered
     def _is_own(self, module: str) -> bool:
         return os.path.exists(os.path.join(self.texts.top, *module.split(".")[:1]))
 
+    @remembered
     def _imports(self, path: str) -> dict[str, str]:
         """Return the names that a file imports, each with its module."""
         names: dict[str, str] = {}
@@ -139,10 +154,12 @@ class MappingCarriers:
                 names |= {one.asname or one.name: one.name for one in node.names}
         return names
 
+    @remembered
     def _definitions(self, path: str) -> list[_Definition]:
         every = (node for nodes in self._by_scope(path).values() for node in nodes)
         return [node for node in every if isinstance(node, (*_FUNCTIONS, ast.ClassDef))]
 
+    @remembered
     def _functions(self, path: str) -> list[_Function]:
         every = (node for nodes in self._by_scope(path).values() for node in nodes)
         return [node for node in every if isinstance(node, _FUNCTIONS)]

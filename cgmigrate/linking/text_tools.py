@@ -84,6 +84,7 @@ _INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
 _BASIC = re.compile(r"\\([(){}|+?])")
 """What has a backslash before it in a basic regular expression, and none in Python."""
 _IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
+_MAY_BE_GLOB = re.compile(r"[*?%\[]")
 _GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*|(?<![\w%])%(?=\.[a-z]+\b)[\w.-]+")
 _ALL_OF = (
     r"\b{folder}/(?:\*\*?/)?\*(?!\.)|\s-\w*[rR]\w*\s[^|;\n]*\b{folder}\b"
@@ -361,9 +362,12 @@ def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
 def reaches(text: str, path: str) -> bool:
     """Return whether a text has the name of a file, a pattern of names that it matches, or all files of its folder."""
     folder, name = os.path.split(path)
-    if name in text or any(fnmatch(name, one) for one in _patterns_of_names(text)):
+    if name in text:
         return True
-    return _has_all_of(text, os.path.basename(folder))
+    # Lines are many: those without a pattern are not worth a place in a cache.
+    if _MAY_BE_GLOB.search(text) and any(fnmatch(name, one) for one in _patterns_of_names(text)):
+        return True
+    return os.path.basename(folder) in text and _has_all_of(text, os.path.basename(folder))
 
 
 @lru_cache(maxsize=4096)
