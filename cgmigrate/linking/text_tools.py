@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from functools import cached_property, lru_cache
 from itertools import chain
 
+from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.settings import Settings
@@ -283,10 +284,7 @@ def _searched_in(text: str, is_by_line: bool) -> list[tuple[int, str, bool]]:
 
 def _tree(text: str) -> ast.Module:
     """Return the syntax of code, that of an empty file if it has none."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
+    return parsed(text) or ast.Module([], [])
 
 
 def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -329,7 +327,9 @@ def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
 def reaches(text: str, path: str) -> bool:
     """Return whether a text has the name of a file, a pattern of names that it matches, or all files of its folder."""
     folder, name = os.path.split(path)
-    if name in text or any(fnmatch(name, one) for one in _patterns_of_names(text)):
+    # Lines without a pattern are many, and would take the places of the others in the cache.
+    may_have_pattern = "*" in text or "%" in text
+    if name in text or (may_have_pattern and any(fnmatch(name, one) for one in _patterns_of_names(text))):
         return True
     return _has_all_of(text, os.path.basename(folder))
 
