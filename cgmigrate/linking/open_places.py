@@ -39,6 +39,7 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
 from cgmigrate.project.unread_files import is_report
+from cgmigrate.text.remembered import remembered
 
 _PAST = (".log", ".orig", ".sarif")
 _YAML = ("yaml", "omegaconf", "hydra", "yq")
@@ -94,24 +95,6 @@ class OpenPlaces:
     catalogue: Catalogue
     rule_folders: Sequence[str] = ()
     texts: ProjectTexts = field(init=False)
-    _known: dict[str, list[OpenPlace]] = field(default_factory=dict)
-    """File → its places."""
-    _loops: list[tuple[str, EntryFilter]] | None = None
-    """The code that looks at all entries, with its files."""
-    _filters: dict[tuple[frozenset[str], tuple[str, ...], str], list[tuple[OpenPlace, bool]]] = field(
-        default_factory=dict
-    )
-    """Names, the keys of their mapping, and the values that change → the code that distinguishes them."""
-    _changes: dict[tuple[frozenset[str], bool], list[OpenPlace]] = field(default_factory=dict)
-    """Classes → the code that replaces one of them."""
-
-    _cutting: bool | None = None
-    _name_parts: dict[frozenset[str], list[TextPlace]] = field(default_factory=dict)
-    """Names → the places that make one of parts."""
-    _outside: dict[tuple[str, str], bool] = field(default_factory=dict)
-    """Two files of different projects → whether the first is a program that has the name of the other."""
-    _loaders: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
-    """The words of those that load a kind of data → the code and scripts that do."""
 
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top, self.rule_folders)
@@ -165,10 +148,12 @@ class OpenPlaces:
         """Return whether a file is of the project of another one, or a program outside of it that has its name."""
         if is_of_project(path, own, self.top):
             return True
-        if (path, own) not in self._outside:
-            is_program = may_run(path) and not is_test(path)
-            self._outside[path, own] = is_program and names_from_outside(self.texts.text(path), own, self.top)
-        return self._outside[path, own]
+        return self._is_program_about(path, own)
+
+    @remembered
+    def _is_program_about(self, path: str, own: str) -> bool:
+        is_program = may_run(path) and not is_test(path)
+        return is_program and names_from_outside(self.texts.text(path), own, self.top)
 
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
@@ -178,20 +163,18 @@ class OpenPlaces:
                 if is_about and (not place.is_in_group or self._cuts_names()):
                     yield place
 
+    @remembered
     def _cuts_names(self) -> bool:
         """Return whether code cuts a word from the beginning of names."""
-        if self._cutting is None:
-            every = self.texts.holding(("partition(", "split(", "removeprefix(", ":]", "#"))
-            self._cutting = any(may_run(path) and _CUTS_NAMES.search(self.texts.text(path)) for path in every)
-        return self._cutting
+        every = self.texts.holding(("partition(", "split(", "removeprefix(", ":]", "#"))
+        return any(may_run(path) and _CUTS_NAMES.search(self.texts.text(path)) for path in every)
 
+    @remembered
     def _in_file(self, path: str) -> list[OpenPlace]:
-        if path not in self._known:
-            text = self.texts.text(path)
-            skipped = is_part_of_megatron(path) or path.lower().endswith(_PAST) or is_report(text.encode())
-            find = python_places_in if path.endswith(CODE) else places_in
-            self._known[path] = [] if skipped else list(find(path, text, self.catalogue))
-        return self._known[path]
+        text = self.texts.text(path)
+        skipped = is_part_of_megatron(path) or path.lower().endswith(_PAST) or is_report(text.encode())
+        find = python_places_in if path.endswith(CODE) else places_in
+        return [] if skipped else list(find(path, text, self.catalogue))
 
     def _reaches(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether a place is in a program that names the script, or in a list of flags or of output."""
@@ -235,16 +218,15 @@ class OpenPlaces:
     def _loads(self, own: str, words: tuple[str, ...]) -> bool:
         return any(is_of_project(path, own, self.top) for path in self._loaders_of(words))
 
+    @remembered
     def _loaders_of(self, words: tuple[str, ...]) -> list[str]:
         """Return the code and scripts that load a kind of data, which have one of some words."""
-        if words not in self._loaders:
-            loads = re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
-            self._loaders[words] = [
-                path
-                for path in self.texts.holding(words)
-                if not is_part_of_megatron(path) and may_run(path) and loads.search(self.texts.text(path))
-            ]
-        return self._loaders[words]
+        loads = re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
+        return [
+            path
+            for path in self.texts.holding(words)
+            if not is_part_of_megatron(path) and may_run(path) and loads.search(self.texts.text(path))
+        ]
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
@@ -283,31 +265,32 @@ class OpenPlaces:
         return is_part and place.kind is PlaceKind.CODE and self._parses(place.path)
 
     def _name_parts_of(self, names: frozenset[str], own: str) -> Iterator[TextPlace]:
-        if names not in self._name_parts:
-            self._name_parts[names] = list(name_parts_in(self.texts, names))
-        return (one for one in self._name_parts[names] if one[0] != own)
+        return (one for one in self._name_parts(names) if one[0] != own)
 
+    @remembered
+    def _name_parts(self, names: frozenset[str]) -> list[TextPlace]:
+        return list(name_parts_in(self.texts, names))
+
+    @remembered
     def _class_changes_of(self, classes: frozenset[str], *, is_own: bool) -> list[OpenPlace]:
-        if (classes, is_own) not in self._changes:
-            places = class_changes_in(self.texts, classes, is_own=is_own)
-            self._changes[classes, is_own] = [OpenPlace(*one) for one in places]
-        return self._changes[classes, is_own]
+        return [OpenPlace(*one) for one in class_changes_in(self.texts, classes, is_own=is_own)]
 
     def _filters_of(self, fix: FixOutline) -> list[tuple[OpenPlace, bool]]:
         """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
-        key = (fix.names, fix.keys, repr((old, new)))
-        if key not in self._filters:
-            tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, fix.names)]
-            tests += [(OpenPlace(*one), False) for one in name_patterns_in(self.texts, fix.names)]
-            loops = [
-                (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
-                for path, one in self._every_loop()
-                if one.distinguishes(fix.names, old, new) and self._may_get(path, one, fix.keys)
-            ]
-            self._filters[key] = [*tests, *loops]
-        return self._filters[key]
+        loops = [
+            (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
+            for path, one in self._every_loop()
+            if one.distinguishes(fix.names, old, new) and self._may_get(path, one, fix.keys)
+        ]
+        return [*self._tests_of(fix.names), *loops]
 
+    @remembered
+    def _tests_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:
+        tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
+        return [*tests, *((OpenPlace(*one), False) for one in name_patterns_in(self.texts, names))]
+
+    @remembered
     def _may_get(self, path: str, loop: EntryFilter, keys: tuple[str, ...]) -> bool:
         """Return whether code that looks at entries may get the mapping under some keys; without keys it may."""
         if not keys:
@@ -315,15 +298,14 @@ class OpenPlaces:
         carriers = self._carriers.names_at(keys, path, loop.line, objects=loop.of_object)
         return not loop.names.isdisjoint((*keys, *carriers))
 
+    @remembered
     def _every_loop(self) -> list[tuple[str, EntryFilter]]:
-        if self._loops is None:
-            self._loops = [
-                (path, one)
-                for path in self.texts.holding(WORDS)
-                if path.endswith(CODE) and not is_part_of_megatron(path)
-                for one in filters_in(self.texts.text(path))
-            ]
-        return self._loops
+        return [
+            (path, one)
+            for path in self.texts.holding(WORDS)
+            if path.endswith(CODE) and not is_part_of_megatron(path)
+            for one in filters_in(self.texts.text(path))
+        ]
 
 
 def _changed(settings: Mapping[str, object], others: Mapping[str, object]) -> list[object]:

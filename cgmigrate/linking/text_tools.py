@@ -17,6 +17,7 @@ from fnmatch import fnmatch
 from functools import cached_property, lru_cache
 from itertools import chain
 
+from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.settings import Settings
@@ -316,10 +317,7 @@ def _searched_in(text: str, is_by_line: bool) -> list[tuple[int, str, bool]]:
 
 def _tree(text: str) -> ast.Module:
     """Return the syntax of code, that of an empty file if it has none."""
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module([], [])
+    return parsed(text) or ast.Module([], [])
 
 
 def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
