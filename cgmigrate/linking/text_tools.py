@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
 from itertools import chain
+from operator import attrgetter
+from typing import NamedTuple
 
 from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
@@ -85,7 +87,6 @@ _INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
 _BASIC = re.compile(r"\\([(){}|+?])")
 """What has a backslash before it in a basic regular expression, and none in Python."""
 _IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
-_MAY_BE_GLOB = re.compile(r"[*?%\[]")
 _GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*|(?<![\w%])%(?=\.[a-z]+\b)[\w.-]+")
 _ALL_OF = (
     r"\b{folder}/(?:\*\*?/)?\*(?!\.)|\s-\w*[rR]\w*\s[^|;\n]*\b{folder}\b"
@@ -182,6 +183,9 @@ def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str]
         if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
             continue
         text = texts.text(path)
+        if "\0" in text:
+            # An image, or an archive: no program.
+            continue
         is_started = path in started
         is_reached = is_started or reaches(text, change.path)
         place = _in_code(text, change, is_reached=is_reached) if path.endswith(CODE) else None
@@ -213,12 +217,12 @@ def _in_script(
         return text.count("\n", 0, match.start()) + 1, match.group().strip()
     is_named = is_reached or _OWN_TEXT.search(text) is not None
     is_any_line = is_reached and path.endswith(_LANGUAGES)
-    for at, line in _code_lines(path, text):
-        has_variable = _VARIABLE.search(line) is not None
+    lines = _code_lines(text, path.endswith(PAGES))
+    for at, line, has_variable, has_tool in lines if is_reached or is_started else filter(_has_tool, lines):
         has_file = (is_started and has_variable) or (is_reached and reaches(line, change.path))
         if has_file and (_is_read_as_text(path, line, change) or _DIGEST.search(text)):
             return at, line.strip()[:60]
-        if not is_any_line and not (_TOOLS.search(line) and (is_named or has_variable)):
+        if not is_any_line and not (has_tool and (is_named or has_variable)):
             continue
         patterns = chain(_patterns_in(line), _INNER[0].findall(line) if is_any_line else ())
         if any(_sees(change, one, is_named=is_named) for one in patterns):
@@ -226,11 +230,27 @@ def _in_script(
     return None
 
 
-def _code_lines(path: str, text: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a script, or the commands of a page, with their numbers."""
-    for at, line in enumerate(text.split("\n"), 1):
-        if not line.lstrip().startswith("#") and (not path.endswith(PAGES) or _IS_COMMAND.match(line)):
-            yield at, line
+class _CodeLine(NamedTuple):
+    """A line of a script, with its number."""
+
+    at: int
+    text: str
+    has_variable: bool
+    has_tool: bool
+    """Whether it has a tool that looks for a pattern."""
+
+
+_has_tool = attrgetter("has_tool")
+
+
+@lru_cache(maxsize=4096)
+def _code_lines(text: str, is_page: bool) -> list[_CodeLine]:
+    """Return the lines of a script, or the commands of a page; it is called again for each fix."""
+    return [
+        _CodeLine(at, line, _VARIABLE.search(line) is not None, _TOOLS.search(line) is not None)
+        for at, line in enumerate(text.split("\n"), 1)
+        if not line.lstrip().startswith("#") and (not is_page or _IS_COMMAND.match(line))
+    ]
 
 
 def _sees(change: TextChange, pattern: str, *, is_named: bool) -> bool:
@@ -258,12 +278,12 @@ def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, s
         return text.count("\n", 0, match.start()) + 1, match.group()
     if not _READS_TEXT.search(text):
         return None
-    is_any_code = change.path.endswith(".py") and _ANY_CODE.search(text)
-    by_position = _BY_POSITION_IN_CODE.search(_about(text, change))
-    if change.path.endswith(".py"):
-        by_position = by_position or _OF_SYNTAX.search(text)
-    if (is_reached or is_any_code) and (match := by_position):
-        return text.count("\n", 0, match.start()) + 1, match.group()
+    if is_reached or (change.path.endswith(".py") and _ANY_CODE.search(text)):
+        match = _BY_POSITION_IN_CODE.search(_about(text, change))
+        if match is None and change.path.endswith(".py"):
+            match = _OF_SYNTAX.search(text)
+        if match is not None:
+            return text.count("\n", 0, match.start()) + 1, match.group()
     if not is_reached and not _ANY_FILE.search(text):
         return None
     for line, value, is_pattern in _searched_in(text, is_reached and _LINES.search(text) is not None):
@@ -362,20 +382,20 @@ def reaches(text: str, path: str) -> bool:
     folder, name = os.path.split(path)
     if name in text:
         return True
-    # Lines are many: those without a pattern are not worth a place in a cache.
-    if _MAY_BE_GLOB.search(text) and any(fnmatch(name, one) for one in _patterns_of_names(text)):
+    # Lines without a pattern are many, and would take the places of the others in the cache.
+    if ("*" in text or "%" in text) and any(fnmatch(name, one) for one in _patterns_of_names(text)):
         return True
     return os.path.basename(folder) in text and _has_all_of(text, os.path.basename(folder))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65536)
 def _patterns_of_names(text: str) -> list[str]:
     """Return the patterns of names of files in a text; it is called again for each fix."""
     parts = (one.replace("%", "*").rpartition("/")[2] for one in _GLOB.findall(text))
     return sorted({one for one in parts if one.strip("*.")})
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=65536)
 def _has_all_of(text: str, folder: str) -> bool:
     return bool(folder) and re.search(_ALL_OF.format(folder=re.escape(folder)), text) is not None
 
