@@ -13,8 +13,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
+from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -41,6 +43,13 @@ class _Carrier(NamedTuple):
     name: str
 
 
+class _Passing(NamedTuple):
+    """A node that passes a value on, and the names in it."""
+
+    node: ast.AST
+    names: frozenset[str]
+
+
 class _Names(NamedTuple):
     """The names of carriers at a place."""
 
@@ -60,7 +69,6 @@ class MappingCarriers:
 
     texts: ProjectTexts
     _of_keys: dict[tuple[tuple[str, ...], bool], frozenset[_Carrier]] = field(default_factory=dict)
-    _nodes: dict[str, dict[str, list[ast.AST]]] = field(default_factory=dict)
 
     def names_at(self, keys: tuple[str, ...], path: str, line: int, *, objects: bool) -> frozenset[str]:
         """Return the names that may carry the mapping under some keys, at a line of a file.
@@ -91,7 +99,10 @@ class MappingCarriers:
         for scope, nodes in self._by_scope(path).items():
             variables = known.get(path, set()) | known.get(scope, set())
             names = _Names(known.get(_EVERYWHERE, set()), variables, returned, own)
-            for node in nodes:
+            words = {*variables, *names.keys, *returned, *_LOADERS, "hydra"}
+            for node, named in nodes:
+                if words.isdisjoint(named):
+                    continue
                 if objects:
                     yield from (one for base in _getting(node, names) for one in _bound(base, scope))
                 yield from _carrying(node, scope, names)
@@ -147,7 +158,7 @@ class MappingCarriers:
     def _imports(self, path: str) -> dict[str, str]:
         """Return the names that a file imports, each with its module."""
         names: dict[str, str] = {}
-        for node in (node for nodes in self._by_scope(path).values() for node in nodes):
+        for node, _ in chain.from_iterable(self._by_scope(path).values()):
             if isinstance(node, ast.ImportFrom):
                 names |= {one.asname or one.name: node.module or one.name for one in node.names}
             elif isinstance(node, ast.Import):
@@ -156,26 +167,36 @@ class MappingCarriers:
 
     @remembered
     def _definitions(self, path: str) -> list[_Definition]:
-        every = (node for nodes in self._by_scope(path).values() for node in nodes)
+        every = (node for node, _ in chain.from_iterable(self._by_scope(path).values()))
         return [node for node in every if isinstance(node, (*_FUNCTIONS, ast.ClassDef))]
 
     @remembered
     def _functions(self, path: str) -> list[_Function]:
-        every = (node for nodes in self._by_scope(path).values() for node in nodes)
+        every = (node for node, _ in chain.from_iterable(self._by_scope(path).values()))
         return [node for node in every if isinstance(node, _FUNCTIONS)]
 
-    def _by_scope(self, path: str) -> dict[str, list[ast.AST]]:
+    @remembered
+    def _by_scope(self, path: str) -> dict[str, list[_Passing]]:
         """Return the nodes of a file that pass values on, by the function around them; at the top that is the file."""
-        if path not in self._nodes:
-            try:
-                tree = ast.parse("" if is_part_of_megatron(path) else self.texts.text(path))
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                tree = ast.Module([], [])
-            self._nodes[path] = {}
-            for scope, node in _scoped(tree, path, path):
-                if isinstance(node, (*_PASSING, *_IMPORTS)):
-                    self._nodes[path].setdefault(scope, []).append(node)
-        return self._nodes[path]
+        tree = parsed("" if is_part_of_megatron(path) else self.texts.text(path)) or ast.Module([], [])
+        nodes: dict[str, list[_Passing]] = {}
+        for scope, node in _scoped(tree, path, path):
+            if isinstance(node, (*_PASSING, *_IMPORTS)):
+                nodes.setdefault(scope, []).append(_Passing(node, frozenset(_named_in(node))))
+        return nodes
+
+
+def _named_in(node: ast.AST) -> Iterator[str]:
+    """Yield the names and texts by which a node may carry something."""
+    if isinstance(node, _FUNCTIONS):
+        yield from ("hydra",) if _is_started_with_it(node) else ()
+        return
+    if isinstance(node, (ast.ClassDef, *_IMPORTS)):
+        return
+    for one in ast.walk(node.iter if isinstance(node, ast.For) else node):
+        match one:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                yield name
 
 
 def _scoped(node: ast.AST, scope: str, path: str) -> Iterator[tuple[str, ast.AST]]:
@@ -273,7 +294,7 @@ def _is_loader(function: ast.expr) -> bool:
     return name in _LOADERS and (name != "load" or owner.rpartition(".")[2] in _OWNERS)
 
 
-def _is_started_with_it(function: ast.FunctionDef) -> bool:
+def _is_started_with_it(function: _Function) -> bool:
     """Return whether Hydra starts a function with a configuration."""
     return any("hydra" in ast.unparse(one) for one in function.decorator_list)
 

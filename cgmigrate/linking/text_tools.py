@@ -274,23 +274,30 @@ def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
 
 def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, str] | None:
     """Return the first line of Python, with its number, that works on the text of a file."""
-    if change.path.endswith(".py") and (match := _OF_CODE.search(text)):
+    is_of_code = change.path.endswith(".py")
+    if is_of_code and (match := _first(_OF_CODE, text)):
         return text.count("\n", 0, match.start()) + 1, match.group()
-    if not _READS_TEXT.search(text):
+    if not _first(_READS_TEXT, text):
         return None
-    if is_reached or (change.path.endswith(".py") and _ANY_CODE.search(text)):
+    if is_reached or (is_of_code and _first(_ANY_CODE, text)):
         match = _BY_POSITION_IN_CODE.search(_about(text, change))
-        if match is None and change.path.endswith(".py"):
+        if match is None and is_of_code:
             match = _OF_SYNTAX.search(text)
         if match is not None:
             return text.count("\n", 0, match.start()) + 1, match.group()
-    if not is_reached and not _ANY_FILE.search(text):
+    if not is_reached and not _first(_ANY_FILE, text):
         return None
     for line, value, is_pattern in _searched_in(text, is_reached and _LINES.search(text) is not None):
         is_of_line = is_reached or change.has_gone(value) or not value.isalnum()
         if is_of_line and (change.is_cut_by(value) if is_reached and is_pattern else change.is_seen_by(value)):
             return line, value[:60]
     return None
+
+
+@lru_cache(maxsize=16384)
+def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    """Return the first match in a text, which is searched again for each fix."""
+    return pattern.search(text)
 
 
 def _about(text: str, change: TextChange) -> str:
