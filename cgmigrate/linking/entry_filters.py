@@ -213,6 +213,8 @@ def _types_tested(loop: _Loop) -> frozenset[str] | None:
     What has attributes or keys of its own is a mapping or an object, and no value of a setting.
     """
     bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    if any(_spells_flags(node, bound[0], loop) for node in loop.nodes()):
+        return None
     types: set[str] = set()
     tests = [
         node for node in loop.nodes() if node in loop.tests or isinstance(node, _TESTS) or _is_call_of(node, _KINDS)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MOST_FILES = 2_000
 """Files with mappings that one group may have."""
 _Read = Callable[[str], "Document | None"]
+_Naming = Callable[[Sequence[str]], Iterable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,13 @@ class KeyGroup:
         return (*self.data, *self.code)
 
 
-def key_group_of(data: Iterable[str], code: Iterable[str], read: _Read, catalogue: Catalogue) -> KeyGroup | None:
+def key_group_of(
+    data: Iterable[str], code: Iterable[str], read: _Read, naming: _Naming, catalogue: Catalogue
+) -> KeyGroup | None:
     """Return the group of a project, None if no mapping has a deprecated key.
 
-    ``data`` are the files of the project with settings, ``code`` those of Python; ``read`` returns the document of one.
+    ``data`` are the files of the project with settings, ``code`` those of Python; ``read`` returns the document of one,
+    and ``naming`` the files of Python that have some names.
     """
     own: dict[str, frozenset[str]] = {}
     others: dict[str, str] = {}
@@ -67,7 +71,7 @@ def key_group_of(data: Iterable[str], code: Iterable[str], read: _Read, catalogu
     new = {name for old in names for name in catalogue[old].replaced_by}
     beside = {old for old in catalogue.deprecated if new.issuperset(catalogue[old].replaced_by or ("",))}
     group = KeyGroup(tuple(own), names | beside, others=others)
-    return _with_code(group, code, read, catalogue)
+    return _with_code(group, code, read, naming, catalogue)
 
 
 def is_mapping(site: Site) -> bool:
@@ -75,11 +79,13 @@ def is_mapping(site: Site) -> bool:
     return site.origin is None and not site.flags
 
 
-def _with_code(group: KeyGroup, code: Iterable[str], read: _Read, catalogue: Catalogue) -> KeyGroup:
+def _with_code(
+    group: KeyGroup, code: Iterable[str], read: _Read, naming: _Naming, catalogue: Catalogue
+) -> KeyGroup | None:
     from cgmigrate.documents.python import PythonDocument
-    from cgmigrate.documents.python.key_places import NotFollowedError
+    from cgmigrate.documents.python.key_places import KeyForm, NotFollowedError
 
-    paths = []
+    paths, is_named = [], False
     newer = {name for old in group.names for name in newer_names(old, catalogue)}
     for path in sorted(code):
         if is_part_of_megatron(os.path.abspath(path)) or not isinstance(document := read(path), PythonDocument):
@@ -88,9 +94,16 @@ def _with_code(group: KeyGroup, code: Iterable[str], read: _Read, catalogue: Cat
             places = document.key_places(group.names)
         except NotFollowedError as error:
             return KeyGroup(group.data, group.names, reason=f"{shown_path(path)}:{error.line} ({error})")
+        through = frozenset[str]().union(*(place.gets.through for place in places if place.gets))
+        if others := [one for one in naming(sorted(through)) if one != path] if through else []:
+            return KeyGroup(group.data, group.names, reason=f"{shown_path(others[0])} may give a key other values")
         sets_newer = any(not newer.isdisjoint(site.own) for site in document.sites)
         if places or sets_newer or _places_of(document, newer):
             paths.append(path)
+        is_named = is_named or any(place.form is not KeyForm.SHOWN for place in places)
+    if not is_named:
+        # Mappings that no code names do not depend on each other.
+        return None
     return KeyGroup(group.data, group.names, tuple(paths), group.others)
 
 

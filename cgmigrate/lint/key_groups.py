@@ -99,10 +99,7 @@ class _Move:
         for place in self._mappings:
             if place not in moving:
                 raise CannotMoveError(f"{self._name(place)} keeps its settings")
-        writes = [
-            Write(site.own, self._after(place), self.proposed.cases[place].reader, self._name(place))
-            for place, site in self._mappings.items()
-        ]
+        writes = list(self._writes)
         reader = next(iter(writes)).reader
         writes += [
             Write(site.own, site.own, reader, file.path)
@@ -112,6 +109,14 @@ class _Move:
         ]
         if pair := counterexample(writes, self._files[0].context):
             raise CannotMoveError(f"something else would be captured by {pair}")
+
+    @cached_property
+    def _writes(self) -> Sequence[Write]:
+        """What the mappings set."""
+        return [
+            Write(site.own, self._after(place), self.proposed.cases[place].reader, self._name(place))
+            for place, site in self._mappings.items()
+        ]
 
     def _after(self, place: Place) -> Settings:
         return self._rewrites.get(place, self._mappings[place].own)
@@ -182,6 +187,7 @@ class _Move:
             line = document.text.count("\n", 0, gone.span.start) + 1
             raise NotFollowedError(f"`{gone.name}` is read, and would be deleted", line)
         self._check_lists(places, same, document)
+        self._check_values(places, new, file)
         problems = document.rename_keys(places, new, same, self._where())
         with_rules = [(problem, rule_for(problem.kind, file.context.rules)) for problem in problems]
         if any(rule is None for _, rule in with_rules):
@@ -202,6 +208,18 @@ class _Move:
                 if missing := sorted(needed - names):
                     line = document.text.count("\n", 0, place.span.start) + 1
                     raise NotFollowedError(f"the list has no `{missing[0]}`", line)
+
+    def _check_values(self, places: Iterable[KeyPlace], new: Mapping[str, Sequence[str]], file: ExaminedFile) -> None:
+        """Raise NotFollowedError if code gives a key a value that is something else under its new name."""
+        changed = [write for write in self._writes if write.before != write.after]
+        for place in places:
+            line = file.document.text.count("\n", 0, place.span.start) + 1
+            for value in place.gets.constants if place.gets else ():
+                after = dict.fromkeys(new[place.name], value)
+                own = Write({place.name: value}, after, changed[0].reader, f"{file.path}:{line}")
+                for one in changed:
+                    if pair := counterexample((one, own), file.context):
+                        raise NotFollowedError(f"`{value}` would be something else: {pair}", line)
 
     def _where(self) -> str:
         """Return the mappings in words."""

@@ -168,7 +168,8 @@ class RelatedFiles:
             data = [one for one in {*every, *self._tracked(top, names, "*.yaml", "*.yml")} if _is_below(one, top)]
             code = [os.path.realpath(one) for one, _ in self._python_below(top)]
             code = sorted({*code, *self._tracked(top, names, "*.py")})
-            self._key_groups[top, catalogue] = key_group_of(data, code, read, catalogue)
+            naming = partial(self._code_with, top, suffixes=(".py",))
+            self._key_groups[top, catalogue] = key_group_of(data, code, read, naming, catalogue)
         group = self._key_groups[top, catalogue]
         return group if group and os.path.realpath(path) in group.members else None
 

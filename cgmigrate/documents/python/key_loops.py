@@ -12,10 +12,11 @@ from cgmigrate.documents.python.source import PythonSource, dotted
 _WRAPPERS = ("frozenset", "set", "tuple", "list", "sorted")
 
 
-def is_copied_as_it_is(names: Literal, source: PythonSource) -> bool:
+def is_copied_as_it_is(names: Literal, source: PythonSource, *, is_looked_up: bool = False) -> bool:
     """Return whether all that a file does with a list of names is to copy the values of these keys.
 
-    A list at the top of the file is not followed: other files may import it.
+    With ``is_looked_up`` it may look up whether a name is one of them as well. A list at the top of the file is not
+    followed: other files may import it.
     """
     parents = parents_in(source.tree)
     expression: ast.AST = names
@@ -29,7 +30,15 @@ def is_copied_as_it_is(names: Literal, source: PythonSource) -> bool:
             uses = _loads(name, above, source.tree, parents)
         case _:
             uses = [expression]
-    return bool(uses) and all(_is_copied(use, parents) for use in uses)
+    return bool(uses) and all(_is_copied(use, parents) or (is_looked_up and _is_test(use, parents)) for use in uses)
+
+
+def _is_test(use: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Return whether code looks whether something is in a list."""
+    match parents.get(use):
+        case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[names]):
+            return names is use
+    return False
 
 
 def _loads(name: str, assignment: ast.AST, tree: ast.Module, parents: dict[ast.AST, ast.AST]) -> list[ast.AST]:

@@ -2,6 +2,7 @@
 
 Known are fields of classes, keys of mappings (``config["name"]``, ``config.get("name")``, ``"name" in config``), lists
 of names, attributes that get the value of a key, and texts that code writes or shows. Names of variables are none.
+Where code gives a key a value of its own, all constants that this can be are known, or the place is not followed.
 """
 
 from __future__ import annotations
@@ -13,16 +14,20 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.reaching_constants import Reaching, UnknownValueError, constants_reaching
 from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.text.spans import Span
 
 Literal = ast.Tuple | ast.List | ast.Set
-_READS = ("get", "pop", "setdefault")
+_CHANGES = frozenset(("append", "extend", "insert", "remove", "pop", "clear", "update", "add", "discard", "sort"))
+"""Methods that change a value."""
 _SHOWS = frozenset(("print", "warn", "warning", "info", "debug", "error", "exception", "critical", "fail", "skip"))
 _WHOLE = r"(?<![\w-]){}(?![\w-])"
 """A name that is no part of another."""
 _GENERATED = re.compile(r"[\"']?[ \t]*:(?:[ \t\n\\{]|$)")
 """What is behind a key in a text that code writes."""
+_OWN_VALUE = re.compile(r"[\"']?[ \t]*:[^\n{}%$]*(?=\n|\Z)(?:\n[ \t]*- [^\n{}%$]*(?=\n|\Z))*")
+"""A colon and the value of a key, as far as a text has it: a line, or a list below."""
 
 
 class KeyForm(Enum):
@@ -50,6 +55,8 @@ class KeyPlace:
     form: KeyForm
     span: Span
     owner: ast.AST
+    gets: Reaching | None = None
+    """What code gives to the key; None where it reads it, copies it, or has its name in a list."""
 
 
 class NotFollowedError(Exception):
@@ -80,7 +87,8 @@ class _Reader:
                 case ast.AnnAssign(target=ast.Name(id=name) as target) if self._is_field(node) and name in self.names:
                     above = self.source.parent(node)
                     assert above is not None
-                    yield KeyPlace(name, KeyForm.FIELD, self.source.span(target), above)
+                    gets = self._reaching(node.value, node) if node.value is not None else None
+                    yield KeyPlace(name, KeyForm.FIELD, self.source.span(target), above, gets)
                 case ast.Attribute(attr=name) if name in self.names and not self._is_apart(node):
                     yield self._attribute(node)
                 case ast.Constant(value=str() as text) if any(name in text for name in self.names):
@@ -137,7 +145,8 @@ class _Reader:
             if form is None:
                 raise self._not_followed(node, f"the text `{name}`")
             owner = above if form is KeyForm.ELEMENT and above is not None else self.source.statement_of(node)
-            yield from (KeyPlace(name, form, span, owner or self.source.tree) for span in self._spans(node, name))
+            gets = self._given(node, above, name, form)
+            yield from (KeyPlace(name, form, span, owner or self.source.tree, gets) for span in self._spans(node, name))
 
     def _spans(self, node: ast.Constant, name: str) -> Iterator[Span]:
         """Yield where a name is in a text; of a formatted text this is where it is in any of its parts."""
@@ -166,9 +175,9 @@ class _Reader:
     def _form_of_key(self, node: ast.Constant, above: ast.AST | None, name: str) -> KeyForm | None:
         match above:
             case ast.Subscript(slice=key) if key is node:
-                return KeyForm.KEY
-            case ast.Call(func=ast.Attribute(attr=method), args=[first, *more]) if first is node and method in _READS:
-                return KeyForm.KEY if all(map(_is_nothing, more)) else None
+                return KeyForm.KEY if self._is_set(above) or not self._is_changed(above) else None
+            case ast.Call(func=ast.Attribute(attr="get"), args=[first, *more]) if first is node:
+                return KeyForm.KEY if all(map(_is_nothing, more)) and not self._is_changed(above) else None
             case ast.Compare(left=left, ops=[ast.In() | ast.NotIn()]) if left is node:
                 return KeyForm.KEY
             case ast.Call(func=ast.Name(id="setattr"), args=[_, key, value]) if key is node:
@@ -177,6 +186,67 @@ class _Reader:
                 is_list = all(isinstance(one, ast.Constant) and isinstance(one.value, str) for one in every)
                 return KeyForm.ELEMENT if is_list else None
         return None
+
+    # --- what keys get ----------------------------------------------------------------------------
+
+    def _is_set(self, subscript: ast.Subscript) -> bool:
+        """Return whether a statement sets a key, and nothing else."""
+        statement = self.source.parent(subscript)
+        return isinstance(statement, ast.Assign) and statement.targets == [subscript]
+
+    def _is_changed(self, value: ast.expr) -> bool:
+        """Return whether code deletes a key, or changes the value that it reads, at once or through a variable."""
+        above = self.source.parent(value)
+        if not isinstance(getattr(value, "ctx", ast.Load()), ast.Load) or _is_change_of(value, above):
+            return True
+        if not isinstance(above, (ast.Assign, ast.NamedExpr, ast.AnnAssign)):
+            return False
+        targets = above.targets if isinstance(above, ast.Assign) else [above.target]
+        names = {one.id for target in targets for one in walk(target) if isinstance(one, ast.Name)}
+        around = self.source.function_of(above) or self.source.tree
+        loads = (one for one in walk(around) if isinstance(one, ast.Name) and one.id in names)
+        return any(_is_change_of(one, self.source.parent(one)) for one in loads)
+
+    def _given(self, node: ast.Constant, above: ast.AST | None, name: str, form: KeyForm) -> Reaching | None:
+        """Return what a text gives to a key that it names. Raises NotFollowedError if that is not known."""
+        if form is KeyForm.GENERATED:
+            return self._generated(node, name)
+        if form is KeyForm.KEY and isinstance(above, ast.Subscript) and self._is_set(above):
+            statement = self.source.parent(above)
+            assert isinstance(statement, ast.Assign)
+            return None if self._reads(statement.value, name, statement) else self._reaching(statement.value, node)
+        return None
+
+    def _reaching(self, value: ast.expr, node: ast.AST) -> Reaching:
+        try:
+            return constants_reaching(value, self.source.tree)
+        except UnknownValueError as error:
+            raise self._not_followed(node, "a value of its own") from error
+
+    def _generated(self, node: ast.Constant, name: str) -> Reaching:
+        """Return what is behind a key in a text: in its line, in the list below, or in what the text is joined with."""
+        text, above = str(node.value), self.source.parent(node)
+        every = [_OWN_VALUE.match(text, match.end()) for match in re.finditer(_WHOLE.format(name), text)]
+        words = {word for own in every if own for word in re.findall(r"[\w-]+", own[0])}
+        last = every[-1]
+        if last is None or not all(every):
+            raise self._not_followed(node, f"the text `{name}`")
+        after = above.values[above.values.index(node) + 1 :] if isinstance(above, ast.JoinedStr) else []
+        is_whole = last.end() < len(text) or not (after or isinstance(above, ast.BinOp))
+        if words and not is_whole:
+            raise self._not_followed(node, "a value in parts")
+        if words or text[last.end() :].strip():
+            return Reaching(frozenset(words or (None,)), frozenset())
+        if after:
+            # What is behind the first line break is another key, or a list.
+            ends = next((at for at, one in enumerate(after) if "\n" in str(getattr(one, "value", ""))), len(after))
+            return self._reaching(ast.List(after[: ends + 1], ast.Load()), node)
+        whole: ast.expr = node
+        while isinstance(joined := self.source.parent(whole), ast.BinOp):
+            whole = joined
+        if whole is node or not isinstance(getattr(whole, "op", None), ast.Add):
+            raise self._not_followed(node, f"the text `{name}`")
+        return self._reaching(whole, node)
 
     def _is_shown(self, node: ast.AST) -> bool:
         """Return whether a text is a docstring, or for people who read a message."""
@@ -189,6 +259,18 @@ class _Reader:
                 case ast.Call(func=func) if dotted(func).rpartition(".")[2] in _SHOWS:
                     return True
         return False
+
+
+def _is_change_of(value: ast.AST, above: ast.AST | None) -> bool:
+    """Return whether the node above a value changes it: a method, an operator, or one of its items that is set."""
+    match above:
+        case ast.Attribute(attr=name):
+            return name in _CHANGES
+        case ast.AugAssign(target=target):
+            return target is value
+        case ast.Subscript(value=base, ctx=ast.Store() | ast.Del()):
+            return base is value
+    return False
 
 
 def _binds(node: ast.AST, name: str) -> bool:

@@ -67,7 +67,8 @@ def _elements(
 ) -> Iterator[Edit]:
     owner = places[0].owner
     assert isinstance(owner, (ast.Tuple, ast.List, ast.Set))
-    if any(place.name not in same_value for place in places) and not is_copied_as_it_is(owner, source):
+    is_same = all(place.name in same_value for place in places)
+    if not is_copied_as_it_is(owner, source, is_looked_up=is_same):
         line = source.line_of(places[0].span.start)
         raise NotFollowedError("a list of names whose use is not followed", line)
     names = [str(element.value) for element in owner.elts if isinstance(element, ast.Constant)]
