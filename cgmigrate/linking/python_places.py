@@ -93,7 +93,8 @@ class _Code:
                 kind = PlaceKind.OWN
             if FLAG.search(before) and "_" not in one.text and id(node) not in self._compared:
                 kind = PlaceKind.FLAG
-            line = node.lineno + text.count("\n", 0, one.start)
+            # A line break that is written as an escape is none of the file.
+            line = min(node.lineno + text.count("\n", 0, one.start), node.end_lineno or node.lineno)
             yield OpenPlace(self.path, line, one.text, kind, one.names, is_in_group=one.is_in_group)
 
 

@@ -133,12 +133,15 @@ class _Move:
         for place, site in self._mappings.items():
             after = self._after(place)
             for old in self.keys.names & site.own.keys() - after.keys():
-                names = [name for name in after if name not in site.own and old in catalogue.all_older_names(name)]
+                added = [name for name in after if name not in site.own]
+                names = [name for name in added if old in catalogue.all_older_names(name)]
+                # A value that is none of its successors decides about another setting.
+                names = names or [name for name in added if name in catalogue[old].line_for]
                 new.setdefault(old, {}).update(dict.fromkeys(names))
-        added = {name for names in new.values() for name in names}
+        every = {name for names in new.values() for name in names}
         for old in self.keys.names - new.keys():
             # No mapping has it, and it is named beside one that is replaced by the same.
-            new[old] = dict.fromkeys(name for name in catalogue[old].replaced_by if name in added)
+            new[old] = dict.fromkeys(name for name in catalogue[old].replaced_by if name in every)
         return {
             old: sorted(names, key=lambda name: FIELDS.index(name) if name in FIELDS else len(FIELDS))
             for old, names in new.items()
@@ -272,7 +275,7 @@ def without_spans(file: ExaminedFile, spans: Sequence[Span]) -> ExaminedFile:
     """Return a file without what there is to say about the code in some spans."""
 
     def is_inside(span: Span) -> bool:
-        return any(one.start <= span.start < one.end for one in spans)
+        return any(span.start < one.end and one.start < span.end for one in spans)
 
     sites = {site.index for site in file.document.sites if is_written_in(site, spans)}
     return replace(

@@ -197,15 +197,15 @@ class _Reader:
     def _is_changed(self, value: ast.expr) -> bool:
         """Return whether code deletes a key, or changes the value that it reads, at once or through a variable."""
         above = self.source.parent(value)
-        if not isinstance(getattr(value, "ctx", ast.Load()), ast.Load) or _is_change_of(value, above):
+        if not isinstance(getattr(value, "ctx", ast.Load()), ast.Load) or _changed_by(above) is value:
             return True
         if not isinstance(above, (ast.Assign, ast.NamedExpr, ast.AnnAssign)):
             return False
         targets = above.targets if isinstance(above, ast.Assign) else [above.target]
         names = {one.id for target in targets for one in walk(target) if isinstance(one, ast.Name)}
         around = self.source.function_of(above) or self.source.tree
-        loads = (one for one in walk(around) if isinstance(one, ast.Name) and one.id in names)
-        return any(_is_change_of(one, self.source.parent(one)) for one in loads)
+        changed = filter(None, map(_changed_by, walk(around)))
+        return any(dotted(one) in names for one in changed)
 
     def _given(self, node: ast.Constant, above: ast.AST | None, name: str, form: KeyForm) -> Reaching | None:
         """Return what a text gives to a key that it names. Raises NotFollowedError if that is not known."""
@@ -261,16 +261,14 @@ class _Reader:
         return False
 
 
-def _is_change_of(value: ast.AST, above: ast.AST | None) -> bool:
-    """Return whether the node above a value changes it: a method, an operator, or one of its items that is set."""
-    match above:
-        case ast.Attribute(attr=name):
-            return name in _CHANGES
-        case ast.AugAssign(target=target):
-            return target is value
-        case ast.Subscript(value=base, ctx=ast.Store() | ast.Del()):
-            return base is value
-    return False
+def _changed_by(node: ast.AST | None) -> ast.expr | None:
+    """Return the value that a node changes: by a method, an operator, or one of its items that is set."""
+    match node:
+        case ast.Attribute(attr=name, value=value) if name in _CHANGES:
+            return value
+        case ast.AugAssign(target=value) | ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+            return value
+    return None
 
 
 def _binds(node: ast.AST, name: str) -> bool:

@@ -80,7 +80,14 @@ def _elements(
     removed = [at for at, name in enumerate(names) if name in new and name not in {one.name for one in kept}]
     if len(removed) == len(names) and not added:
         raise NotFollowedError("a list would have no names", source.line_of(places[0].span.start))
-    yield from remove_elements(source.text, removed, [source.span(element) for element in owner.elts])
+    spans = [source.span(element) for element in owner.elts]
+    is_one = isinstance(owner, ast.Tuple) and len(names) - len(removed) + max(len(added) - 1, 0) == 1
+    has_comma = source.text[spans[-1].end :].lstrip().startswith(",")
+    for edit in remove_elements(source.text, removed, spans):
+        is_last = edit.end == spans[-1].end and any(edit.start == one.end for one in spans)
+        takes_comma = is_one and is_last and not has_comma
+        # A tuple of one element is none without its comma.
+        yield Edit(edit.start, edit.end, ",") if takes_comma else edit
 
 
 def _between(first: Span, names: Sequence[str], source: PythonSource) -> str:

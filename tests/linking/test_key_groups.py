@@ -1,4 +1,4 @@
-"""Key interfaces: code that copies YAML keys by name is run before and after a fix, and has to build the same."""
+"""Key groups: YAML keys and the code that names them change together; the code is run before and after."""
 
 from __future__ import annotations
 
@@ -99,36 +99,30 @@ def test_the_real_configuration_is_built_alike_before_and_after(project: Path, c
     assert cgmigrate("fix", ".").exit_code == 0
     after = applied(project)
     assert (before, after) == ({"external_cuda_graph": True}, {"cuda_graph_impl": "transformer_engine"})
-    assert 'for k in ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl"):' in setup.read_text()
+    assert 'for k in ("cuda_graph_impl",):' in setup.read_text()
     assert built(before) == built(after)
     assert cgmigrate("undo").exit_code == 0
     assert setup.read_text() == EXAMPLE and "external_cuda_graph: true" in filled.read_text()
 
 
-@pytest.mark.parametrize("public", [False, True], ids=["private", "installable"])
 @pytest.mark.parametrize("code", COPIES.values(), ids=COPIES)
-def test_code_that_copies_keys_changes_with_the_files_that_fill_them(
-    project: Path, cgmigrate, code: str, public: bool
+@pytest.mark.parametrize("name", RECIPES)
+def test_code_that_copies_keys_changes_with_the_files_that_have_them(
+    project: Path, cgmigrate, code: str, name: str
 ) -> None:
-    if public:
-        write(project / "pyproject.toml", '[project]\nname = "pkg"\n')
-    for name, recipe in RECIPES.items():
-        setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", recipe)
-        staged(project)
-        before = applied(project)
-        result = cgmigrate("fix", ".")
-        # Code that copies no name of the new recipe stays as it is.
-        assert (result.exit_code, setup.read_text() == code) == ((1, True) if name == "off" else (0, False))
-        assert not any(f" {name}:" in filled.read_text() for name in ("enable_cuda_graph", "cuda_graph_scope"))
-        after = applied(project)
-        old = capture_of(before, LAST_OLD, Reader.CONFIG)
-        assert not isinstance(old, Rejected) and old == capture_of(after, NEWEST, Reader.CONFIG)
-        again = setup.read_text()
-        assert cgmigrate("check", ".").exit_code == (1 if name == "off" else 0)
-        assert "external_cuda_graph" in again
-        # An old recipe of a user reaches the model as before.
-        filled.write_text(recipe)
-        assert applied(project) == before
+    setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", RECIPES[name])
+    staged(project)
+    before = applied(project)
+    cgmigrate("fix", ".")
+    old = [one for one in ("enable_cuda_graph", "external_cuda_graph") if f" {one}:" in RECIPES[name]]
+    # A key that is only deleted stays in the list.
+    assert all((f'"{one}"' in setup.read_text()) is (name == "off") for one in old)
+    assert not any(f" {one}:" in filled.read_text() for one in (*old, "cuda_graph_scope"))
+    was = capture_of(before, LAST_OLD, Reader.CONFIG)
+    assert not isinstance(was, Rejected) and was == capture_of(applied(project), NEWEST, Reader.CONFIG)
+    again = setup.read_text(), filled.read_text()
+    cgmigrate("fix", ".")
+    assert (setup.read_text(), filled.read_text()) == again
 
 
 CAPTURED = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n"
@@ -150,7 +144,7 @@ def test_the_diagnostics_of_both_files_name_the_other(project: Path, cgmigrate) 
     write(project / "conf/recipe.yaml", CAPTURED)
     staged(project)
     stdout = " ".join(cgmigrate("check", ".").stdout.split())
-    assert "code copies the key `external_cuda_graph` of conf/recipe.yaml:3 by its name" in stdout
+    assert "code names the key `external_cuda_graph` of conf/recipe.yaml:3" in stdout
     assert "written together with pkg/setup.py" in stdout and "written together with conf/recipe.yaml" in stdout
 
 
@@ -166,10 +160,7 @@ class MegatronConfig(TypedDict):
 """
 
 
-@pytest.mark.parametrize("public", [False, True], ids=["private", "installable"])
-def test_the_keys_of_a_typed_dict_change_with_the_code_that_copies_them(project: Path, cgmigrate, public: bool) -> None:
-    if public:
-        write(project / "pyproject.toml", '[project]\nname = "pkg"\n')
+def test_the_keys_of_a_typed_dict_change_with_the_code_that_copies_them(project: Path, cgmigrate) -> None:
     write(project / "pkg/setup.py", EXAMPLE)
     typed = write(project / "pkg/policy.py", TYPED)
     write(project / "conf/recipe.yaml", CAPTURED)
@@ -178,40 +169,27 @@ def test_the_keys_of_a_typed_dict_change_with_the_code_that_copies_them(project:
     assert applied(project) == {"cuda_graph_impl": "transformer_engine"}
     old = "    enable_cuda_graph: NotRequired[bool]\n    external_cuda_graph: NotRequired[bool]\n"
     new = "    cuda_graph_impl: NotRequired[str]\n"
-    assert typed.read_text() == TYPED.replace(old, old + new)
+    assert typed.read_text() == TYPED.replace(old, new)
     assert cgmigrate("check", ".").exit_code == 0
 
 
 ANNOTATIONS = {
-    "a string": ("NotRequired[str]", "NotRequired[list[str] | str]"),
-    "a list": ("NotRequired[list[str]]", "NotRequired[list[str]]"),
-    "a list or nothing": ("NotRequired[list[str] | None]", "NotRequired[list[str]]"),
+    "a string": "NotRequired[str]",
+    "a list": "NotRequired[list[str]]",
+    "a list or nothing": "NotRequired[list[str] | None]",
 }
 
 
-@pytest.mark.parametrize(("scope", "modules"), ANNOTATIONS.values(), ids=ANNOTATIONS)
-def test_the_type_of_the_modules_admits_what_the_scope_may_be(
-    project: Path, cgmigrate, scope: str, modules: str
-) -> None:
-    code = EXAMPLE.replace('("enable_cuda_graph"', '("cuda_graph_scope"')
-    setup = write(project / "pkg/setup.py", f"{code}\nclass C(TypedDict):\n    cuda_graph_scope: {scope}\n")
-    filled = write(project / "conf/recipe.yaml", CAPTURED + "    cuda_graph_scope: attn\n")
-    write(project / "conf/other.yaml", CAPTURED)
+@pytest.mark.parametrize("annotation", ANNOTATIONS.values(), ids=ANNOTATIONS)
+def test_a_key_that_keeps_its_value_keeps_its_type(project: Path, cgmigrate, annotation: str) -> None:
+    code = COPIES["a loop"] + "\nclass C(TypedDict):\n    cuda_graph_scope: {}\n"
+    setup = write(project / "pkg/setup.py", code.format(annotation))
+    filled = write(project / "conf/recipe.yaml", RECIPES["external with modules"])
+    write(project / "conf/other.yaml", RECIPES["external"])
     staged(project)
-    shown = cgmigrate("check", "pkg").stdout
-    assert "of conf/other.yaml:3 and 1 more file by its name" in " ".join(shown.split())
     cgmigrate("fix", ".")
-    assert f"    cuda_graph_modules: {modules}\n" in setup.read_text() and "cuda_graph_modules" in filled.read_text()
-
-
-def test_a_typed_dict_that_admits_some_values_prevents_the_fix(project: Path, cgmigrate) -> None:
-    code = EXAMPLE.replace('_cuda_graph")', '_cuda_graph", "cuda_graph_impl")')
-    typed = '\nclass C(TypedDict):\n    cuda_graph_impl: NotRequired[Literal["none", "local"]]\n'
-    setup, filled = write(project / "pkg/setup.py", code + typed), write(project / "conf/recipe.yaml", CAPTURED)
-    staged(project)
-    stdout = " ".join(cgmigrate("fix", ".").stdout.split())
-    assert "a TypedDict admits only some values of `cuda_graph_impl` (pkg/setup.py:8)" in stdout
-    assert (setup.read_text(), filled.read_text()) == (code + typed, CAPTURED)
+    assert f"    cuda_graph_modules: {annotation}\n" in setup.read_text()
+    assert "cuda_graph_modules: [attn]" in filled.read_text()
 
 
 SET_BY = {
@@ -238,10 +216,75 @@ def test_code_that_sets_a_setting_by_itself_makes_the_set_unsafe(
     write(project / name, code)
     staged(project)
     stdout = " ".join(cgmigrate("fix", ".").stdout.split())
-    assert re.search(rf"{name}:\d+ has `(external_cuda_graph|cuda_graph_impl)", stdout), stdout
-    assert filled.read_text() == CAPTURED
-    cgmigrate("fix", "--unsafe-fixes", ".")
-    assert "cuda_graph_impl" in filled.read_text() and '"cuda_graph_impl"' in setup.read_text()
+    assert re.search(rf"{name}:\d+", stdout), stdout
+    assert (setup.read_text() == EXAMPLE or name == "pkg/setup.py") and filled.read_text() == CAPTURED
+
+
+VALUES = {
+    "a module": ("config['megatron_cfg']['cuda_graph_scope'] = ['mlp']\n", True),
+    "an implementation": ("config['megatron_cfg']['cuda_graph_scope'] = 'full_iteration'\n", False),
+    "a variable with both": (
+        "for scope in (['mlp'], 'full_iteration'):\n    config['cuda_graph_scope'] = scope\n",
+        False,
+    ),
+    "a variable of modules": ("for scope in (['mlp'], ['attn']):\n    config['cuda_graph_scope'] = scope\n", True),
+    "a value from outside": ("config['cuda_graph_scope'] = sys.argv[1]\n", False),
+    "a copy": ("model.cuda_graph_scope = config['megatron_cfg']['cuda_graph_scope']\n", True),
+    "a value that is added": ("config['cuda_graph_scope'] += ['full_iteration']\n", False),
+    "a value that is appended": ("scope = config['cuda_graph_scope']\nscope.append('full_iteration')\n", False),
+    "a key that is deleted": ("del config['cuda_graph_scope']\n", False),
+    "a default": ("class C:\n    cuda_graph_scope: str = 'full_iteration'\n", False),
+    "a default of modules": ("class C:\n    cuda_graph_scope: str = 'attn'\n", True),
+    "a text": ("TEXT = 'megatron_cfg:\\n  cuda_graph_scope: attn\\n'\n", True),
+    "another text": ("TEXT = 'megatron_cfg:\\n  cuda_graph_scope: full_iteration\\n'\n", False),
+    "a list in a text": ("TEXT = 'megatron_cfg:\\n  cuda_graph_scope:\\n  - full_iteration\\n'\n", False),
+    "a text to fill": ("TEXT = 'megatron_cfg:\\n  cuda_graph_scope: {}\\n'.format('full_iteration')\n", False),
+    "names with values": ("c.update(zip(['cuda_graph_scope', 'x'], [['full_iteration'], 3]))\n", False),
+}
+
+
+@pytest.mark.parametrize(("code", "moves"), VALUES.values(), ids=VALUES)
+def test_what_code_gives_a_key_captures_the_same_under_its_new_name(
+    project: Path, cgmigrate, code: str, moves: bool
+) -> None:
+    setup = write(project / "pkg/setup.py", code)
+    filled = write(project / "conf/recipe.yaml", RECIPES["external with modules"])
+    staged(project)
+    cgmigrate("fix", ".")
+    assert ("cuda_graph_modules" in setup.read_text(), "cuda_graph_modules" in filled.read_text()) == (moves, moves)
+
+
+GENERATOR = """
+def lines(values):
+    return "\\n".join(f"    - {value}" for value in values)
+
+def body(name, scope):
+    return f"name: {name}\\nmegatron_cfg:\\n" + (
+        f"    cuda_graph_scope: {scope}\\n" if isinstance(scope, str) else "    cuda_graph_scope:\\n" + lines(scope)
+    )
+
+SCOPES = {"attn": "attn", "both": ["attn", "mlp"]}
+for tag, scope in SCOPES.items():
+    print(body(tag, scope))
+"""
+GENERATORS = {
+    "modules": (GENERATOR, "", True),
+    "an implementation": (GENERATOR.replace('"attn": "attn"', '"full": "full_iteration"'), "", False),
+    "a value of the command line": (GENERATOR + "print(body('own', sys.argv[1]))\n", "", False),
+    "another caller": (GENERATOR, "from pkg.generate import body\nprint(body('full', 'full_iteration'))\n", False),
+}
+
+
+@pytest.mark.parametrize(("code", "other", "moves"), GENERATORS.values(), ids=GENERATORS)
+def test_a_generator_changes_with_the_files_that_it_writes(
+    project: Path, cgmigrate, code: str, other: str, moves: bool
+) -> None:
+    generator = write(project / "pkg/generate.py", code)
+    filled = write(project / "conf/recipe.yaml", RECIPES["external with modules"])
+    write(project / "pkg/other.py", other)
+    staged(project)
+    cgmigrate("fix", ".")
+    assert (generator.read_text() != code, "cuda_graph_modules" in filled.read_text()) == (moves, moves)
 
 
 def test_code_outside_of_the_run_may_set_a_setting_too(project: Path, cgmigrate) -> None:
@@ -262,14 +305,14 @@ def test_a_configuration_beside_the_code_is_rewritten_with_it(project: Path, cgm
     assert "CG101 `enable_cuda_graph` is deprecated" in cgmigrate("check", "--output-format", "concise", ".").stdout
     cgmigrate("fix", "--unsafe-fixes", ".")
     assert call.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"') in setup.read_text()
-    assert '"external_cuda_graph", "cuda_graph_impl")' in setup.read_text()
+    assert 'for k in ("cuda_graph_impl",):' in setup.read_text()
 
 
 NOT_COPIED = {
     "a setting that the code does not copy": (
         EXAMPLE,
         CAPTURED + "    cuda_graph_scope: [attn]\n",
-        "code copies its keys by name, but not `cuda_graph_scope` (pkg/setup.py:3)",
+        "code reads or sets `external_cuda_graph` by its name (pkg/setup.py:3)",
     ),
     "other code that reads the key": (
         EXAMPLE + "\ndef uses_graphs(config):\n    return config['megatron_cfg']['external_cuda_graph']\n",
@@ -305,7 +348,7 @@ NOT_COPIED = {
         "def apply(config, model_cfg):\n    if 'external_cuda_graph' in config['megatron_cfg']:\n"
         "        model_cfg.external_cuda_graph = config['megatron_cfg']['external_cuda_graph']\n",
         CAPTURED,
-        "code copies its keys one by one, which is not rewritten",
+        "code reads or sets `external_cuda_graph` by its name (pkg/setup.py:",
     ),
     "attributes of an unknown object": (
         "def apply(config, model_cfg):\n    model_cfg.external_cuda_graph = config.megatron_cfg.external_cuda_graph\n",
@@ -337,7 +380,7 @@ def test_a_name_that_another_file_has_and_the_code_does_not_copy_prevents_the_fi
     staged(project)
     result = cgmigrate("fix", ".")
     assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
-    assert "conf/b.yaml:3 has `cuda_graph_impl`, which the code does not copy yet" in " ".join(result.stdout.split())
+    assert "code reads or sets `external_cuda_graph` by its name (pkg/setup.py:3)" in " ".join(result.stdout.split())
 
 
 def test_a_list_of_names_that_another_file_may_import_is_not_followed(project: Path, cgmigrate) -> None:
@@ -354,7 +397,6 @@ def test_a_list_of_names_that_another_file_may_import_is_not_followed(project: P
     [
         ("docs/defaults.json", '{"external_cuda_graph": true}\n'),
         ("pkg/train.py", "import argparse\n"),
-        ("conf/b.yaml", "policy:\n  megatron_cfg:\n    external_cuda_graph: ${oc.env:GRAPHS}\n"),
         ("setup.cfg", "[metadata]\nname = pkg\n"),
     ],
 )
@@ -363,7 +405,7 @@ def test_a_name_that_something_else_may_set_is_still_copied(project: Path, cgmig
     write(project / name, text)
     staged(project)
     cgmigrate("fix", ".")
-    assert '("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl")' in setup.read_text()
+    assert 'for k in ("cuda_graph_impl",):' in setup.read_text()
     assert "cuda_graph_impl: transformer_engine" in filled.read_text()
 
 
