@@ -90,9 +90,12 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     written, values = set(_written_in(tree)), _values_of_variables(tree)
+    iterated: dict[str, frozenset[str]] = {}
     for node in ast.walk(tree):
         for loop in _loops_of(node):
             sources = values.get(dotted(loop.iterated), [loop.iterated])
+            bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+            iterated |= dict.fromkeys(bound, _names_of(loop.iterated, sources))
             if all(map(_is_known_list, sources)):
                 # Its names are in the text.
                 continue
@@ -100,7 +103,6 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             is_view = not looks_at_all and _is_view(loop.iterated, own)
             parts = frozenset(_parts_distinguished(loop)) if is_view else frozenset()
             if parts or looks_at_all:
-                bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
                 found = _filter(loop.iterated, is_truth, parts)
                 yield replace(found, names=_names_of(loop.iterated, sources), types=_types_tested(loop))
@@ -114,7 +116,8 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             yield replace(found, names=_names_of(view))
         if (made := _name_made_in(node)) is not None:
             found = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
-            yield replace(found, names=_names_of(_owner_of(node)))
+            used = (iterated.get(one.id, frozenset()) for one in ast.walk(made) if isinstance(one, ast.Name))
+            yield replace(found, names=_names_of(_owner_of(node)).union(*used))
         if (
             isinstance(node, ast.Call)
             and node.args
@@ -147,7 +150,7 @@ def _last_names(node: ast.AST) -> Iterator[str]:
         case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str(name)), *_]):
             yield name
         case ast.Call(func=func, args=args):
-            callee = dotted(func).rpartition(".")[2]
+            callee = func.attr if isinstance(func, ast.Attribute) else dotted(func)
             yield callee
             parts = [*args, *([func.value] if isinstance(func, ast.Attribute) else [])]
             is_view = callee in _VIEWS or callee in _ENTRIES or callee in _AROUND or callee == "copy"
@@ -213,37 +216,46 @@ def _types_tested(loop: _Loop) -> frozenset[str] | None:
     What has attributes or keys of its own is a mapping or an object, and no value of a setting.
     """
     bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    value = bound[-1] if len(bound) > 1 or _is_entries(loop.iterated, "values") else ""
+    key = bound[0] if bound[0] != value else ""
     if any(_spells_flags(node, bound[0], loop) for node in loop.nodes()):
         return None
+    kinds = [_kind_tested(test, key, value) for test in loop.nodes() if test in loop.tests or _is_test(test)]
+    known = [one for one in kinds if one is not None]
+    return frozenset().union(*known) if known and len(known) == len(kinds) else None
+
+
+def _is_test(node: ast.AST) -> bool:
+    return isinstance(node, _TESTS) or _is_call_of(node, _KINDS)
+
+
+def _kind_tested(test: ast.AST, key: str, value: str) -> frozenset[str] | None:
+    """Return the types for which a test looks in a value of a loop, None if it looks at anything else of a value."""
     types: set[str] = set()
-    tests = [
-        node for node in loop.nodes() if node in loop.tests or isinstance(node, _TESTS) or _is_call_of(node, _KINDS)
-    ]
-    for above in {below for test in tests for below in ast.walk(test)} | {
-        ast.Expr(test) for test in tests if isinstance(test, ast.expr)
-    }:
-        for value in ast.iter_child_nodes(above):
-            if not _is_value(value, bound):
+    known = 0
+    for above in ast.walk(test):
+        match above:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[first, kinds]) if _is_value(first, key, value):
+                types |= {dotted(one).rpartition(".")[2] for one in ast.walk(kinds)} - {""}
+            case ast.Attribute(value=of) | ast.Subscript(value=of) if _is_value(of, key, value):
+                pass
+            case _:
                 continue
-            match above:
-                case ast.Call(func=ast.Name(id="isinstance"), args=[first, kinds]) if first is value:
-                    types |= {dotted(one).rpartition(".")[2] for one in ast.walk(kinds)} - {""}
-                case ast.Attribute() | ast.Subscript(value=ast.Name()):
-                    continue
-                case _:
-                    return None
-    return frozenset(types)
+        known += 1
+    values = [one for one in ast.walk(test) if _is_value(one, key, value)]
+    parts = {part for one in values for part in ast.walk(one) if part is not one}
+    return frozenset(types) if known == len([one for one in values if one not in parts]) else None
 
 
-def _is_value(node: ast.AST, bound: Sequence[str]) -> bool:
+def _is_value(node: ast.AST, key: str, value: str) -> bool:
     """Return whether an expression is the value of an entry, by the variables of a loop."""
     match node:
         case ast.Name(id=name):
-            return len(bound) > 1 and name == bound[-1]
+            return name == value
         case ast.Subscript(slice=ast.Name(id=name)):
-            return name == bound[0]
-        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(id=name), *_]):
-            return name == bound[0]
+            return name == key
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
+            return _has(name, key)
     return False
 
 
