@@ -104,20 +104,20 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             parts = frozenset(_parts_distinguished(loop)) if is_view else frozenset()
             if parts or looks_at_all:
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
-                found = _filter(loop.iterated, is_truth, parts)
-                yield replace(found, names=_names_of(loop.iterated, sources), types=_types_tested(loop))
+                entry_filter = _filter(loop.iterated, is_truth, parts)
+                yield replace(entry_filter, names=_names_of(loop.iterated, sources), types=_types_tested(loop))
         if (
             node not in written
             and _is_view(node, own)
             and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in ast.walk(node))
         ):
             view = cast(ast.expr, node)
-            found = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
-            yield replace(found, names=_names_of(view))
+            entry_filter = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
+            yield replace(entry_filter, names=_names_of(view))
         if (made := _name_made_in(node)) is not None:
-            found = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
+            entry_filter = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
             used = (iterated.get(one.id, frozenset()) for one in ast.walk(made) if isinstance(one, ast.Name))
-            yield replace(found, names=_names_of(_owner_of(node)).union(*used))
+            yield replace(entry_filter, names=_names_of(_owner_of(node)).union(*used))
         if (
             isinstance(node, ast.Call)
             and node.args

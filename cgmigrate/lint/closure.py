@@ -46,7 +46,7 @@ def _is_same(first: Write, second: Write, context: Context) -> bool:
     """Return whether two writes capture the same in this order; what the source refuses shows nothing."""
     old, new = {**first.before, **second.before}, {**first.after, **second.after}
     if old == new:
-        # What the target makes of it is no matter of the rewrite.
+        # What the target captures with it does not depend on the rewrite.
         return True
     was = capture_of(old, source_for(old, context), second.reader)
     return isinstance(was, Rejected) or was == capture_of(new, context.target, second.reader)

@@ -139,9 +139,10 @@ class _Move:
                 names = names or [name for name in added if name in catalogue[old].line_for]
                 new.setdefault(old, {}).update(dict.fromkeys(names))
         every = {name for names in new.values() for name in names}
-        for old in self.keys.names - new.keys():
-            # No mapping has it, and it is named beside one that is replaced by the same.
-            new[old] = dict.fromkeys(name for name in catalogue[old].replaced_by if name in every)
+        for old in self.keys.names:
+            if not new.get(old):
+                # No mapping keeps its value, and it is named with one that is replaced by the same.
+                new[old] = dict.fromkeys(name for name in catalogue[old].replaced_by if name in every)
         return {
             old: sorted(names, key=lambda name: FIELDS.index(name) if name in FIELDS else len(FIELDS))
             for old, names in new.items()

@@ -36,7 +36,7 @@ class KeyForm(Enum):
     FIELD = auto()
     """A field of a class: ``name: type``."""
     KEY = auto()
-    """A string that a mapping is asked for."""
+    """A string with which a mapping is read, set or tested."""
     ELEMENT = auto()
     """An element of a list, tuple or set of names."""
     ATTRIBUTE = auto()
@@ -145,7 +145,7 @@ class _Reader:
             if form is None:
                 raise self._not_followed(node, f"the text `{name}`")
             owner = above if form is KeyForm.ELEMENT and above is not None else self.source.statement_of(node)
-            gets = self._given(node, above, name, form)
+            gets = self._gets(node, above, name, form)
             yield from (KeyPlace(name, form, span, owner or self.source.tree, gets) for span in self._spans(node, name))
 
     def _spans(self, node: ast.Constant, name: str) -> Iterator[Span]:
@@ -207,7 +207,7 @@ class _Reader:
         changed = filter(None, map(_changed_by, walk(around)))
         return any(dotted(one) in names for one in changed)
 
-    def _given(self, node: ast.Constant, above: ast.AST | None, name: str, form: KeyForm) -> Reaching | None:
+    def _gets(self, node: ast.Constant, above: ast.AST | None, name: str, form: KeyForm) -> Reaching | None:
         """Return what a text gives to a key that it names. Raises NotFollowedError if that is not known."""
         if form is KeyForm.GENERATED:
             return self._generated(node, name)

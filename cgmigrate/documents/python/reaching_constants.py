@@ -110,14 +110,14 @@ class _Search:
                 raise UnknownValueError
             yield from chain(function.args.defaults, (one for one in function.args.kw_defaults if one is not None))
             for call in calls:
-                yield from _given(call, name, at)
+                yield from _arguments_for(call, name, at)
 
 
 def _callee(call: ast.Call) -> str:
     return getattr(call.func, "id", getattr(call.func, "attr", ""))
 
 
-def _given(call: ast.Call, name: str, at: int | None) -> Iterator[ast.AST]:
+def _arguments_for(call: ast.Call, name: str, at: int | None) -> Iterator[ast.AST]:
     """Yield what a call gives to a parameter; a method has its object before the others."""
     if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
         raise UnknownValueError
