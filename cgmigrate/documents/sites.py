@@ -28,7 +28,7 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
-from cgmigrate.text.words import Word
+from cgmigrate.text.words import WordEnum
 
 PROSE = "a comment, docstring or message"
 """Owner of a name in text for people; reported with ``--verbose`` only."""
@@ -51,7 +51,7 @@ FOLLOWS_OBJECT = "it says what other code sets, and has to change together with 
 """Owner of a name that is never reported: it changes together with what is written below it."""
 
 
-class Role(Word):
+class Role(WordEnum):
     """What a text does with a setting."""
 
     WRITE = "write"
@@ -207,7 +207,7 @@ class Site:
         return name
 
 
-class ProblemKind(Word):
+class ProblemKind(WordEnum):
     """What a document reports besides its sites. A rule that explains a kind names its value (``reports:``)."""
 
     INVALID_YAML = "invalid-yaml"

@@ -83,7 +83,7 @@ def _with_code(
     group: KeyGroup, code: Iterable[str], read: _Read, naming: _Naming, catalogue: Catalogue
 ) -> KeyGroup | None:
     from cgmigrate.documents.python import PythonDocument
-    from cgmigrate.documents.python.key_places import KeyForm, NotFollowedError
+    from cgmigrate.documents.python.key_places import KeyForm, KeyNotFollowedError
 
     paths, is_named = [], False
     newer = {name for old in group.names for name in newer_names(old, catalogue)}
@@ -92,7 +92,7 @@ def _with_code(
             continue
         try:
             places = document.key_places(group.names)
-        except NotFollowedError as error:
+        except KeyNotFollowedError as error:
             return KeyGroup(group.data, group.names, reason=f"{shown_path(path)}:{error.line} ({error})")
         through = frozenset[str]().union(*(place.gets.through for place in places if place.gets))
         if others := [one for one in naming(sorted(through)) if one != path] if through else []:
@@ -108,11 +108,11 @@ def _with_code(
 
 
 def _places_of(document, names: Collection[str]) -> Sequence[KeyPlace]:  # type: ignore[no-untyped-def]
-    from cgmigrate.documents.python.key_places import NotFollowedError
+    from cgmigrate.documents.python.key_places import KeyNotFollowedError
 
     try:
         places: Sequence[KeyPlace] = document.key_places(names)
-    except NotFollowedError:
+    except KeyNotFollowedError:
         return ()
     return places
 

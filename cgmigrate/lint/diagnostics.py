@@ -17,10 +17,10 @@ from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
-from cgmigrate.text.words import Word
+from cgmigrate.text.words import WordEnum
 
 
-class Applicability(Word):
+class Applicability(WordEnum):
     """Who may apply a fix."""
 
     SAFE = "safe"

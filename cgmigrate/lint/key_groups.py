@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.document import is_written_in
-from cgmigrate.documents.python.key_places import KeyForm, KeyPlace, NotFollowedError
+from cgmigrate.documents.python.key_places import KeyForm, KeyNotFollowedError, KeyPlace
 from cgmigrate.documents.sites import CannotEditError, Site
 from cgmigrate.linking.key_groups import KeyGroup, is_mapping, newer_names
 from cgmigrate.lint.closure import Write, counterexample
@@ -85,8 +85,8 @@ class _Move:
             if isinstance(file.document, PythonDocument):
                 try:
                     files[number], added = self._with_code(file, file.document, new, same)
-                except (NotFollowedError, CannotEditError) as error:
-                    line = f":{error.line}" if isinstance(error, NotFollowedError) else ""
+                except (KeyNotFollowedError, CannotEditError) as error:
+                    line = f":{error.line}" if isinstance(error, KeyNotFollowedError) else ""
                     raise CannotMoveError(f"{file.path}{line} ({error})") from error
                 places += [(number, index) for index in added]
         return self._as_one_set(files, places)
@@ -189,7 +189,7 @@ class _Move:
         had = {name for site in self._mappings.values() for name in site.own}
         if gone := next((one for one in places if one.name in had and not new[one.name] and one.form in _READS), None):
             line = document.text.count("\n", 0, gone.span.start) + 1
-            raise NotFollowedError(f"`{gone.name}` is read, and would be deleted", line)
+            raise KeyNotFollowedError(f"`{gone.name}` is read, and would be deleted", line)
         self._check_lists(places, same, document)
         self._check_values(places, new, file)
         problems = document.rename_keys(places, new, same, self._where())
@@ -202,7 +202,7 @@ class _Move:
         return replace(others, problems=(*others.problems, *own)), [problem.index for problem in problems]
 
     def _check_lists(self, places: Iterable[KeyPlace], same: frozenset[str], document: PythonDocument) -> None:
-        """Raise NotFollowedError if code copies only some of the settings that a mapping has."""
+        """Raise KeyNotFollowedError if code copies only some of the settings that a mapping has."""
         captured = document.catalogue.captures
         needed = {name for site in self._mappings.values() for name in site.own if name in captured}
         for place in places:
@@ -211,10 +211,10 @@ class _Move:
                 names = {one.value for one in elements if isinstance(one, ast.Constant)}
                 if missing := sorted(needed - names):
                     line = document.text.count("\n", 0, place.span.start) + 1
-                    raise NotFollowedError(f"the list has no `{missing[0]}`", line)
+                    raise KeyNotFollowedError(f"the list has no `{missing[0]}`", line)
 
     def _check_values(self, places: Iterable[KeyPlace], new: Mapping[str, Sequence[str]], file: ExaminedFile) -> None:
-        """Raise NotFollowedError if code gives a key a value that is something else under its new name."""
+        """Raise KeyNotFollowedError if code gives a key a value that is something else under its new name."""
         changed = [write for write in self._writes if write.before != write.after]
         for place in places:
             line = file.document.text.count("\n", 0, place.span.start) + 1
@@ -223,7 +223,7 @@ class _Move:
                 own = Write({place.name: value}, after, changed[0].reader, f"{file.path}:{line}")
                 for one in changed:
                     if pair := counterexample((one, own), file.context):
-                        raise NotFollowedError(f"`{value}` would be something else: {pair}", line)
+                        raise KeyNotFollowedError(f"`{value}` would be something else: {pair}", line)
 
     def _where(self) -> str:
         """Return the mappings in words."""
@@ -253,7 +253,7 @@ def _places_in(file: ExaminedFile, names: Iterable[str]) -> Sequence[KeyPlace]:
     assert isinstance(file.document, PythonDocument)
     try:
         return file.document.key_places(frozenset(names))
-    except NotFollowedError as error:
+    except KeyNotFollowedError as error:
         raise CannotMoveError(f"{file.path}:{error.line} ({error})") from error
 
 
@@ -296,7 +296,7 @@ def without_accepted(file: ExaminedFile) -> ExaminedFile:
     catalogue = document.catalogue
     try:
         places = document.key_places(catalogue.captures)
-    except NotFollowedError:
+    except KeyNotFollowedError:
         return file
     owners: dict[int, list[KeyPlace]] = {}
     for place in places:

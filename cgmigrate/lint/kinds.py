@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from cgmigrate.documents import sites
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.lint.rules import Rule
-from cgmigrate.text.words import Word
+from cgmigrate.text.words import WordEnum
 
 
-class CheckKind(Word):
+class CheckKind(WordEnum):
     """What lint reports besides the problems of documents."""
 
     NOT_UTF8 = "not-utf8"

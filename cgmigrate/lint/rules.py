@@ -19,13 +19,13 @@ from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import OLDEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
 from cgmigrate.megatron.settings import Settings
-from cgmigrate.text.words import Word
+from cgmigrate.text.words import WordEnum
 
 _ABOUT_BEGINS = "\nexplanation:"
 """What a rule that ships has behind all that the check of a file reads."""
 
 
-class RuleKind(Word):
+class RuleKind(WordEnum):
     """What a rule is about; it decides which of several rules about one setting is reported."""
 
     DEPRECATED = "deprecated"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from cgmigrate.text.words import Word
+from cgmigrate.text.words import WordEnum
 
 
-class Severity(Word):
+class Severity(WordEnum):
     """The severities, the most severe first."""
 
     ERROR = "error"

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cgmigrate.megatron.releases import OLDEST, Release
-from cgmigrate.text.words import Word
+from cgmigrate.text.words import WordEnum
 
 ABSENT = "absent"
 """In a value map: the replacement is not written."""
 
 
-class SettingKind(Word):
+class SettingKind(WordEnum):
     """What the value of a setting is."""
 
     FLAG = "flag"

@@ -298,7 +298,7 @@ class PythonDocument(TextDocument):
         return comments_of(self.text, self.comment_form)
 
     def key_places(self, names: Collection[str]) -> list[KeyPlace]:
-        """Return the places that name some keys of mappings. Raises NotFollowedError."""
+        """Return the places that name some keys of mappings. Raises KeyNotFollowedError."""
         from cgmigrate.documents.python.key_places import key_places_in
 
         if not self._is_read:
@@ -311,7 +311,7 @@ class PythonDocument(TextDocument):
         """Add a problem for each place that names a key, and return the problems; ``where`` are the mappings in words.
 
         Their fixes name the keys that replace it in these mappings; those in ``same_value`` keep their values.
-        Raises NotFollowedError.
+        Raises KeyNotFollowedError.
         """
         from cgmigrate.documents.python.key_renames import problem_of, renaming_edits
 

@@ -59,7 +59,7 @@ class KeyPlace:
     """What code gives to the key; None where it reads it, copies it, or has its name in a list."""
 
 
-class NotFollowedError(Exception):
+class KeyNotFollowedError(Exception):
     """Code names a key in a way that is not followed; ``line`` is where, counted from 1."""
 
     def __init__(self, message: str, line: int) -> None:
@@ -70,13 +70,13 @@ class NotFollowedError(Exception):
 def key_places_in(source: PythonSource, names: Collection[str], apart: Sequence[Span]) -> list[KeyPlace]:
     """Return the places of a file that name some keys, in the order of the text.
 
-    ``apart`` are the spans of settings of objects that the code makes itself. Raises NotFollowedError.
+    ``apart`` are the spans of settings of objects that the code makes itself. Raises KeyNotFollowedError.
     """
-    return sorted(_Reader(source, names, apart).places(), key=lambda place: place.span.start)
+    return sorted(_KeyReader(source, names, apart).places(), key=lambda place: place.span.start)
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class _KeyReader:
     source: PythonSource
     names: Collection[str]
     apart: Sequence[Span]
@@ -108,8 +108,8 @@ class _Reader:
         span = self.source.span(node)
         return any(one.start <= span.start < one.end for one in self.apart)
 
-    def _not_followed(self, node: ast.AST, what: str) -> NotFollowedError:
-        return NotFollowedError(f"{what} is not followed", getattr(node, "lineno", 0))
+    def _not_followed(self, node: ast.AST, what: str) -> KeyNotFollowedError:
+        return KeyNotFollowedError(f"{what} is not followed", getattr(node, "lineno", 0))
 
     # --- attributes -------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class _Reader:
         return any(dotted(one) in names for one in changed)
 
     def _gets(self, node: ast.Constant, above: ast.AST | None, name: str, form: KeyForm) -> Reaching | None:
-        """Return what a text gives to a key that it names. Raises NotFollowedError if that is not known."""
+        """Return what a text gives to a key that it names. Raises KeyNotFollowedError if that is not known."""
         if form is KeyForm.GENERATED:
             return self._generated(node, name)
         if form is KeyForm.KEY and isinstance(above, ast.Subscript) and self._is_set(above):

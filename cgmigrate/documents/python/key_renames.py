@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from cgmigrate.documents.python.element_removal import remove_elements
 from cgmigrate.documents.python.key_loops import is_copied_as_it_is
-from cgmigrate.documents.python.key_places import KeyForm, KeyPlace, NotFollowedError
+from cgmigrate.documents.python.key_places import KeyForm, KeyNotFollowedError, KeyPlace
 from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.sites import Problem, ProblemKind
@@ -23,7 +23,7 @@ _OF_ONE_NAME = (KeyForm.KEY, KeyForm.ATTRIBUTE, KeyForm.GENERATED)
 def renaming_edits(
     places: Sequence[KeyPlace], new: Replacements, same_value: frozenset[str], source: PythonSource
 ) -> list[Edit]:
-    """Return the edits with which code names new keys. Raises NotFollowedError.
+    """Return the edits with which code names new keys. Raises KeyNotFollowedError.
 
     ``same_value`` are the keys whose value is that of the key that replaces them.
     """
@@ -36,7 +36,7 @@ def renaming_edits(
             edits.append(Edit(place.span.start, place.span.end, new[place.name][0]))
         elif place.form in _OF_ONE_NAME:
             line = source.line_of(place.span.start)
-            raise NotFollowedError(f"`{place.name}` is read alone, and other keys replace it", line)
+            raise KeyNotFollowedError(f"`{place.name}` is read alone, and other keys replace it", line)
     for of_owner in owners.values():
         change = _fields if of_owner[0].form is KeyForm.FIELD else _elements
         edits += change(of_owner, new, same_value, source)
@@ -70,7 +70,7 @@ def _elements(
     is_same = all(place.name in same_value for place in places)
     if not is_copied_as_it_is(owner, source, is_looked_up=is_same):
         line = source.line_of(places[0].span.start)
-        raise NotFollowedError("a list of names whose use is not followed", line)
+        raise KeyNotFollowedError("a list of names whose use is not followed", line)
     names = [str(element.value) for element in owner.elts if isinstance(element, ast.Constant)]
     added = _added(places, new, names)
     # The list keeps an element, or its brackets mean something else.
@@ -79,7 +79,7 @@ def _elements(
         yield Edit(kept[0].span.start, kept[0].span.end, _between(kept[0].span, added, source))
     removed = [at for at, name in enumerate(names) if name in new and name not in {one.name for one in kept}]
     if len(removed) == len(names) and not added:
-        raise NotFollowedError("a list would have no names", source.line_of(places[0].span.start))
+        raise KeyNotFollowedError("a list would have no names", source.line_of(places[0].span.start))
     spans = [source.span(element) for element in owner.elts]
     is_one = isinstance(owner, ast.Tuple) and len(names) - len(removed) + max(len(added) - 1, 0) == 1
     has_comma = source.text[spans[-1].end :].lstrip().startswith(",")
@@ -127,14 +127,14 @@ def _line_without(field: ast.AnnAssign, source: PythonSource) -> Edit:
     span, text = source.span(field), source.text
     start, end = line_start(text, span.start), line_end(text, span.end)
     if text[start : span.start].strip() or rest_of_line(text, span.end):
-        raise NotFollowedError("a field shares its line with something else", field.lineno)
+        raise KeyNotFollowedError("a field shares its line with something else", field.lineno)
     return Edit(start, end, "")
 
 
 def _with_types(field: ast.AnnAssign, names: Sequence[str], source: PythonSource) -> Iterator[Edit]:
     """Yield the edits with which an optional key becomes others, which have other types."""
     if not isinstance(field.annotation, ast.Subscript) or field.value is not None:
-        raise NotFollowedError("the type of a field is not known", field.lineno)
+        raise KeyNotFollowedError("the type of a field is not known", field.lineno)
     span, optional = source.span(field), source.of(field.annotation.value)
     start = line_start(source.text, span.start)
     between = newline_near(source.text, start) + source.text[start : span.start]

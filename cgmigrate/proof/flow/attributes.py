@@ -8,7 +8,7 @@ import re
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.names import bases_of, enumeration, global_name, is_record, members_of
-from cgmigrate.proof.flow.run import KEPT_STATE, RaisedError, Run
+from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, RaisedError
 from cgmigrate.proof.flow.values import (
     Attribute,
     Bound,
@@ -18,7 +18,7 @@ from cgmigrate.proof.flow.values import (
     Function,
     Member,
     Object,
-    Package,
+    PackageModule,
     Scope,
     Unknown,
     shown,
@@ -31,14 +31,14 @@ _ABSENT = Builtin("absent")
 _PLAIN = (str, list, dict, set, tuple, int, float, frozenset)
 
 
-def read(run: Run, owner: object, name: str, default: object = MISSING) -> object:
+def read(run: FlowRun, owner: object, name: str, default: object = MISSING) -> object:
     """Return an attribute of a value. Raises RaisedError if it has none and there is no default."""
     match owner:
         case Object():
             value = _of_object(run, owner, name)
         case Class():
             value = _of_class(run, owner, name, None)
-        case Package(module=module):
+        case PackageModule(module=module):
             maker = module.bindings.get("__getattr__")
             if name not in module.bindings and isinstance(maker, ast.FunctionDef):
                 value = run.call(Function(module, maker, Scope()), [name], {})
@@ -65,7 +65,7 @@ def _of_plain(owner: object, name: str) -> object:
     return Unknown(f"{shown(owner)}.{name}")
 
 
-def _of_object(run: Run, owner: Object, name: str) -> object:
+def _of_object(run: FlowRun, owner: Object, name: str) -> object:
     if name == "__dict__":
         run.hold(owner)
         return owner.fields
@@ -80,7 +80,7 @@ def _of_object(run: Run, owner: Object, name: str) -> object:
     return _unset(run, owner, name) if value is MISSING else value
 
 
-def _unset(run: Run, owner: Object, name: str) -> object:
+def _unset(run: FlowRun, owner: Object, name: str) -> object:
     """Return an attribute that nothing has set."""
     if name in KEPT_STATE and not (owner.is_bare or _is_mock(owner)):
         # A test of an object that keeps the old scope is not about its modules.
@@ -93,7 +93,7 @@ def _unset(run: Run, owner: Object, name: str) -> object:
     return _part(owner, name)
 
 
-def _default(run: Run, name: str) -> object:
+def _default(run: FlowRun, name: str) -> object:
     if name in TRACKERS:
         return False
     value = run.side.world.defaults.get(name, MISSING)
@@ -113,7 +113,7 @@ def _is_mock(owner: Object) -> bool:
     return isinstance(owner.of, External) and owner.of.name.endswith(("Mock", "patch"))
 
 
-def _of_class(run: Run, owner: Class, name: str, instance: Object | None) -> object:
+def _of_class(run: FlowRun, owner: Class, name: str, instance: Object | None) -> object:
     for base in bases_of(run, owner):
         if not isinstance(base, Class):
             continue
@@ -127,7 +127,7 @@ def _of_class(run: Run, owner: Class, name: str, instance: Object | None) -> obj
     return MISSING
 
 
-def read_above(run: Run, of: object, name: str) -> object:
+def read_above(run: FlowRun, of: object, name: str) -> object:
     """Return an attribute of the classes above one, for `super()`."""
     assert isinstance(of, tuple)
     own, instance = of
@@ -140,7 +140,7 @@ def read_above(run: Run, of: object, name: str) -> object:
     return External(f"super().{name}")
 
 
-def _member(run: Run, base: Class, statement: ast.stmt, value: ast.expr | None, instance: Object | None) -> object:
+def _member(run: FlowRun, base: Class, statement: ast.stmt, value: ast.expr | None, instance: Object | None) -> object:
     run.touched[base.module.path] = base.module
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -171,7 +171,7 @@ def _method(function: Function, instance: Object | None) -> object:
     return Bound(function, (instance,))
 
 
-def field_default(run: Run, base: Class, value: ast.expr) -> object:
+def field_default(run: FlowRun, base: Class, value: ast.expr) -> object:
     """Return the default of a field of a class: `field(default_factory=list)` makes a list."""
     match value:
         case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field"), keywords=words):
@@ -186,7 +186,7 @@ def field_default(run: Run, base: Class, value: ast.expr) -> object:
     return run.evaluate(base.module, value)
 
 
-def write(run: Run, owner: object, name: str, value: object) -> None:
+def write(run: FlowRun, owner: object, name: str, value: object) -> None:
     """Set an attribute."""
     match owner:
         case Object():
@@ -203,14 +203,14 @@ def write(run: Run, owner: object, name: str, value: object) -> None:
             owner.fields[name] = value
         case Class():
             owner.made[name] = value
-        case Package(module=module):
+        case PackageModule(module=module):
             run.globals[module.path, name] = value
         case Unknown() | External():
             if name in SETTINGS:
                 run.event("sets", owner, name, value)
 
 
-def delete(run: Run, owner: object, name: str) -> None:
+def delete(run: FlowRun, owner: object, name: str) -> None:
     """Delete an attribute."""
     if isinstance(owner, Object):
         if name in KEPT_STATE:
@@ -218,7 +218,7 @@ def delete(run: Run, owner: object, name: str) -> None:
         owner.fields.pop(name, None)
 
 
-def has(run: Run, owner: object, name: str) -> object:
+def has(run: FlowRun, owner: object, name: str) -> object:
     """Return whether a value has an attribute."""
     if isinstance(owner, Object) and name not in KEPT_STATE and name not in owner.fields and not owner.is_bare:
         known = _of_class(run, owner.of, name, owner) if isinstance(owner.of, Class) else MISSING
@@ -231,7 +231,7 @@ def has(run: Run, owner: object, name: str) -> object:
     return read(run, owner, name, _ABSENT) is not _ABSENT
 
 
-def _may_be_fake(run: Run, owner: object) -> bool:
+def _may_be_fake(run: FlowRun, owner: object) -> bool:
     """Return whether a test may have replaced the code that makes an object: then it may lack attributes."""
     if not (run.is_test and isinstance(owner, Object) and owner.of is None and not owner.is_bare):
         return False

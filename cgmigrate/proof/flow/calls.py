@@ -19,7 +19,7 @@ from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, members_of
 from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
-from cgmigrate.proof.flow.run import KEPT_STATE, Handlers, RaisedError, Run, state_of
+from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, Handlers, RaisedError, state_of
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
@@ -58,7 +58,7 @@ _ASSERTIONS: dict[str, ast.cmpop] = {
 _SHOWING = ("debug", "info", "warning", "warn", "error", "exception", "log", "print")
 
 
-def call(run: Run, function: object, positional: list[object], named: dict[str, object]) -> object:
+def call(run: FlowRun, function: object, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a call."""
     if isinstance(function, Bound):
         return call(run, function.function, [*function.positional, *positional], {**function.named, **named})
@@ -70,7 +70,7 @@ def call(run: Run, function: object, positional: list[object], named: dict[str, 
 # --- functions ------------------------------------------------------------------------------------
 
 
-def call_function(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> object:
+def call_function(run: FlowRun, function: Function, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a call of a function of the checkout."""
     node, module = function.node, function.module
     run.touched[module.path] = module
@@ -113,7 +113,7 @@ def _gets_any(function: Function, values: Iterable[object], named: Collection[st
     return has_any
 
 
-def _note_test(run: Run, function: Function) -> None:
+def _note_test(run: FlowRun, function: Function) -> None:
     """Note the lines of a function of tests: what one does not reach is known as well if it is withheld."""
     node, path = function.node, function.module.path
     if run.is_test and run.side.changes and is_test(path):
@@ -140,7 +140,7 @@ def _names_setting(value: object, names: frozenset[str] = KEPT_STATE) -> bool:
     return isinstance(value, str) and not names.isdisjoint(_WORD.findall(value))
 
 
-def _not_followed(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> object:
+def _not_followed(run: FlowRun, function: Function, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a call of a function that does not touch settings: what it gets, if it returns that."""
     node = function.node
     last = node.body[-1] if not isinstance(node, ast.Lambda) else None
@@ -163,7 +163,7 @@ def _returns_unknown(node: ast.AST) -> bool:
     )
 
 
-def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef, kept: Kept) -> object:
+def _body(run: FlowRun, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef, kept: Kept) -> object:
     run.enter()
     outer, run.yielded = run.yielded, []
     try:
@@ -179,7 +179,7 @@ def _body(run: Run, own: Evaluator, node: ast.FunctionDef | ast.AsyncFunctionDef
     return values or None
 
 
-def _decorated(run: Run, function: Function) -> object:
+def _decorated(run: FlowRun, function: Function) -> object:
     """Return what the decorators of a function at the top of a module return for it."""
     assert not isinstance(function.node, ast.Lambda)
     own = Evaluator(run, function.module, Scope())
@@ -198,7 +198,9 @@ def defaults_of(own: ast.arguments) -> dict[str, ast.expr]:
     return defaults | {one.arg: value for one, value in pairs if value is not None}
 
 
-def arguments_of(run: Run, function: Function, positional: list[object], named: dict[str, object]) -> dict[str, object]:
+def arguments_of(
+    run: FlowRun, function: Function, positional: list[object], named: dict[str, object]
+) -> dict[str, object]:
     """Return the parameters of a function by their names."""
     own = function.node.args
     names = [one.arg for one in (*own.posonlyargs, *own.args)]
@@ -227,7 +229,7 @@ def arguments_of(run: Run, function: Function, positional: list[object], named: 
 # --- classes --------------------------------------------------------------------------------------
 
 
-def construct(run: Run, of: Class, positional: list[object], named: dict[str, object]) -> object:
+def construct(run: FlowRun, of: Class, positional: list[object], named: dict[str, object]) -> object:
     """Return a new object of a class of the checkout."""
     run.touched[of.module.path] = of.module
     every = list(bases_of(run, of))
@@ -253,7 +255,7 @@ def construct(run: Run, of: Class, positional: list[object], named: dict[str, ob
     return made
 
 
-def _set_class_settings(run: Run, made: Object, bases: list[Class]) -> None:
+def _set_class_settings(run: FlowRun, made: Object, bases: list[Class]) -> None:
     """Give an object the settings that are in the bodies of its classes."""
     for base in reversed(bases):
         for name, statement, value in members_of(base):
@@ -275,7 +277,7 @@ def _member_named(bases: list[Class], name: str) -> Function | None:
 # --- what is not in the checkout --------------------------------------------------------------------
 
 
-def _external(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
+def _external(run: FlowRun, name: str, positional: list[object], named: dict[str, object]) -> object:
     last = name.rpartition(".")[2]
     if name in PATCHES and (stand_in := replacement(run, positional, named)) is not None:
         return stand_in
@@ -288,7 +290,7 @@ def _external(run: Run, name: str, positional: list[object], named: dict[str, ob
     return Unknown(name) if name.startswith("super().") else _made_outside(run, name, positional, named)
 
 
-def _made_outside(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
+def _made_outside(run: FlowRun, name: str, positional: list[object], named: dict[str, object]) -> object:
     """Return what another package makes: an object of a class, or what is not known."""
     last = name.rpartition(".")[2]
     is_class = last[:1].isupper() and not last.isupper()
@@ -309,7 +311,7 @@ def _made_outside(run: Run, name: str, positional: list[object], named: dict[str
 
 
 def _unknown(
-    run: Run, name: str, positional: list[object], named: dict[str, object], *, is_external: bool = False
+    run: FlowRun, name: str, positional: list[object], named: dict[str, object], *, is_external: bool = False
 ) -> object:
     """Return the value of a call that is not followed; other code sees what it gets.
 
@@ -339,7 +341,7 @@ def _fill(value: object) -> None:
         value.setdefault(MORE, None)
 
 
-def _object(run: Run, function: Object, positional: list[object], named: dict[str, object]) -> object:
+def _object(run: FlowRun, function: Object, positional: list[object], named: dict[str, object]) -> object:
     if function.key == "monkeypatch.setattr" and (stand_in := replacement(run, positional, named)) is not None:
         stand_in.enter(run)
         return None
@@ -351,7 +353,7 @@ def _object(run: Run, function: Object, positional: list[object], named: dict[st
     return _unknown(run, function.key, positional, named, is_external=True)
 
 
-def _assert(run: Run, name: str, positional: list[object]) -> None:
+def _assert(run: FlowRun, name: str, positional: list[object]) -> None:
     """Compare what a test gives to an assertion of `unittest`. Raises RaisedError if the test fails."""
     if run.is_test and run.has_read and name in _ASSERTIONS and len(positional) > 1:
         own = Evaluator(run, next(iter(run.touched.values())), Scope())
@@ -359,14 +361,14 @@ def _assert(run: Run, name: str, positional: list[object]) -> None:
             raise RaisedError("AssertionError")
 
 
-def _copied(run: Run, positional: list[object], named: dict[str, object], *, is_deep: bool = True) -> object:
+def _copied(run: FlowRun, positional: list[object], named: dict[str, object], *, is_deep: bool = True) -> object:
     value = _copy(run, positional[0], {}, is_deep=is_deep)
     for name, part in named.items() if isinstance(value, Object) else ():
         attributes.write(run, value, name, part)
     return value
 
 
-def _copy(run: Run, value: object, seen: dict[int, object], *, is_deep: bool) -> object:
+def _copy(run: FlowRun, value: object, seen: dict[int, object], *, is_deep: bool) -> object:
     if id(value) in seen:
         return seen[id(value)]
     if isinstance(value, Object):
@@ -394,17 +396,17 @@ def _copy(run: Run, value: object, seen: dict[int, object], *, is_deep: bool) ->
     return value
 
 
-def _imported(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _imported(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     name = positional[0]
     importer = next(iter(run.touched.values()))
     return imported(run, importer, Import(name)) if isinstance(name, str) else Unknown(f"module {shown(name)}")
 
 
-def _partial(_run: Run, positional: list[object], named: dict[str, object]) -> object:
+def _partial(_run: FlowRun, positional: list[object], named: dict[str, object]) -> object:
     return Bound(positional[0], tuple(positional[1:]), named)
 
 
-_EXTERNAL: dict[str, Callable[[Run, list[object], dict[str, object]], object]] = {
+_EXTERNAL: dict[str, Callable[[FlowRun, list[object], dict[str, object]], object]] = {
     "deepcopy": _copied,
     "copy": partial(_copied, is_deep=False),
     "replace": partial(_copied, is_deep=False),
@@ -417,7 +419,7 @@ _EXTERNAL: dict[str, Callable[[Run, list[object], dict[str, object]], object]] =
 # --- builtins and methods of plain values -----------------------------------------------------------
 
 
-def _builtin(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
+def _builtin(run: FlowRun, name: str, positional: list[object], named: dict[str, object]) -> object:
     if name in _BUILTINS:
         return _BUILTINS[name](run, positional, named)
     if name in ("list", "tuple", "set", "dict", "frozenset"):
@@ -433,7 +435,7 @@ def _builtin(run: Run, name: str, positional: list[object], named: dict[str, obj
     return _computed(run, name, positional, named)
 
 
-def _computed(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
+def _computed(run: FlowRun, name: str, positional: list[object], named: dict[str, object]) -> object:
     if name in _COMPUTED and positional and all(is_plain(one) or _is_short_range(one) for one in positional):
         with suppress(Exception):
             return getattr(builtins, name)(*positional, **{k: v for k, v in named.items() if is_plain(v)})
@@ -449,7 +451,7 @@ def _is_short_range(value: object) -> bool:
     return isinstance(value, range) and not value[MOST_PARTS:]
 
 
-def _collection(run: Run, name: str, positional: list[object], named: dict[str, object]) -> object:
+def _collection(run: FlowRun, name: str, positional: list[object], named: dict[str, object]) -> object:
     own = Evaluator(run, next(iter(run.touched.values())), Scope())
     if name == "dict":
         first = positional[0] if positional else {}
@@ -470,14 +472,14 @@ def _pairs(value: object) -> list[tuple[object, object]]:
     return []
 
 
-def _getattr(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _getattr(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     owner, name = positional[0], positional[1]
     if not isinstance(name, str):
         return Unknown(f"getattr({shown(owner)}, {shown(name)})")
     return attributes.read(run, owner, name, *positional[2:3])
 
 
-def _setattr(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _setattr(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     owner, name, value = positional
     if isinstance(name, str):
         attributes.write(run, owner, name, value)
@@ -486,18 +488,18 @@ def _setattr(run: Run, positional: list[object], _named: dict[str, object]) -> o
     return None
 
 
-def _delattr(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _delattr(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     if isinstance(positional[1], str):
         attributes.delete(run, positional[0], positional[1])
     return None
 
 
-def _hasattr(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _hasattr(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     owner, name = positional
     return attributes.has(run, owner, name) if isinstance(name, str) else Unknown(f"hasattr({shown(positional)})")
 
 
-def _isinstance(_run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _isinstance(_run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     value, of = positional
     names = [one.name for one in (of if isinstance(of, (tuple, list)) else [of]) if isinstance(one, Builtin)]
     unknown = Unknown(f"isinstance({shown(value)}, {shown(of)})")
@@ -511,7 +513,7 @@ def _isinstance(_run: Run, positional: list[object], _named: dict[str, object]) 
     return isinstance(value, kinds)
 
 
-def _dir(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _dir(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     of = positional[0] if positional else None
     of = of.of if isinstance(of, Object) else of
     if not isinstance(of, Class):
@@ -520,20 +522,20 @@ def _dir(run: Run, positional: list[object], _named: dict[str, object]) -> objec
     return sorted({name for base in bases for name, _, _ in members_of(base)})
 
 
-def _vars(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _vars(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     if positional and isinstance(positional[0], Object):
         return attributes.read(run, positional[0], "__dict__")
     return Unknown("vars()")
 
 
-def _type(_run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _type(_run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     value = positional[0]
     if isinstance(value, Object):
         return value.of if value.of is not None else Unknown(f"class of {value.key}")
     return Unknown(f"type({shown(value)})") if not is_plain(value) else Builtin(type(value).__name__)
 
 
-def _zip(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _zip(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     own = Evaluator(run, next(iter(run.touched.values())), Scope())
     columns = [own.items(one) for one in positional]
     if any(one is None for one in columns):
@@ -541,13 +543,13 @@ def _zip(run: Run, positional: list[object], _named: dict[str, object]) -> objec
     return [tuple(one) for one in zip(*(one or [] for one in columns), strict=False)]
 
 
-def _enumerate(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _enumerate(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     own = Evaluator(run, next(iter(run.touched.values())), Scope())
     items = own.items(positional[0])
     return Unknown(f"enumerate({shown(positional)})") if items is None else list(enumerate(items))
 
 
-def _map(run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _map(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     own = Evaluator(run, next(iter(run.touched.values())), Scope())
     items = own.items(positional[1])
     if items is None:
@@ -555,11 +557,11 @@ def _map(run: Run, positional: list[object], _named: dict[str, object]) -> objec
     return [run.call(positional[0], [one], {}) for one in items]
 
 
-def _iter(_run: Run, positional: list[object], _named: dict[str, object]) -> object:
+def _iter(_run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     return positional[0]
 
 
-_BUILTINS: dict[str, Callable[[Run, list[object], dict[str, object]], object]] = {
+_BUILTINS: dict[str, Callable[[FlowRun, list[object], dict[str, object]], object]] = {
     "getattr": _getattr,
     "setattr": _setattr,
     "delattr": _delattr,
@@ -604,7 +606,7 @@ def _is_computed(owner: str | bytes | int, name: str, values: Iterable[object]) 
     )
 
 
-_CALLS: dict[type, Callable[[Run, Any, list[object], dict[str, object]], object]] = {
+_CALLS: dict[type, Callable[[FlowRun, Any, list[object], dict[str, object]], object]] = {
     Function: call_function,
     Class: construct,
     Builtin: lambda run, one, positional, named: _builtin(run, one.name, positional, named),

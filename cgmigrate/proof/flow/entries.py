@@ -14,7 +14,7 @@ from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.names import class_of, is_record
-from cgmigrate.proof.flow.run import Frozen, Line, Name, Run, Side, StateNeededError, paths_of, state_of
+from cgmigrate.proof.flow.run import FlowRun, Frozen, Line, Name, Side, StateNeededError, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
@@ -61,7 +61,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Result:
+class EntryResult:
     """What an entry point does with one state; ``touched`` are the modules that it uses, before and after."""
 
     outcomes: list[Outcome] = field(default_factory=list)
@@ -101,7 +101,7 @@ def entries_of(module: Module, side: Side) -> Iterator[Entry]:
         yield Entry(module.path, TOP, (0, module.text.count("\n") + 1), sets)
 
 
-def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
+def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> EntryResult:
     """Return what an entry point does before and after the edits; ``pair`` is the state of arguments."""
     states = (((), ()), pair) if pair not in (None, ((), ())) else (((), ()),)
     state = None if pair is None else len(states) - 1
@@ -127,7 +127,7 @@ class _Evaluation:
     new: Side
     states: tuple[Sequence[Frozen], Sequence[Frozen]]
     state: int | None
-    result: Result = field(default_factory=Result)
+    result: EntryResult = field(default_factory=EntryResult)
 
     def run(self) -> None:
         for before in self._paths(self.old, None):
@@ -138,13 +138,13 @@ class _Evaluation:
             else:
                 self.result.outcomes += [self._compared(before, after) for after in self._paths(self.new, before)]
 
-    def _compared(self, before: Run, after: Run) -> Outcome:
+    def _compared(self, before: FlowRun, after: FlowRun) -> Outcome:
         one = _compared(self.entry, before, after, self.old, self.new)
         if one.difference and self._is_by_release(before, after):
             return Outcome(frozenset(), is_useless=True, is_by_release=True)
         return one
 
-    def _is_by_release(self, before: Run, after: Run) -> bool:
+    def _is_by_release(self, before: FlowRun, after: FlowRun) -> bool:
         """Return whether the new release makes the same of the old text: then no edit makes the difference."""
         on_target = Side(self.old.modules, self.new.world, self.old.slice, self.old.changes)
         return any(
@@ -152,23 +152,23 @@ class _Evaluation:
             for unedited in self._paths(on_target, before)
         )
 
-    def _paths(self, side: Side, first: Run | None) -> Iterator[Run]:
+    def _paths(self, side: Side, first: FlowRun | None) -> Iterator[FlowRun]:
         """Yield the paths through an entry point: of the edited code, those with the choices of a path before."""
         decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
         module = side.modules.read(self.entry.path)
         if module is None:
             raise NotFollowedError("it is not read")
         states = self.states[side is self.new]
-        runs: list[Run] = []
+        runs: list[FlowRun] = []
 
-        def make(planned: Sequence[int]) -> Run:
+        def make(planned: Sequence[int]) -> FlowRun:
             known = dict(first.known) if first else {}
-            one = Run(side, HANDLERS, states, self.state, planned, decided, known=known)
+            one = FlowRun(side, HANDLERS, states, self.state, planned, decided, known=known)
             one.is_test = is_test(self.entry.path)
             runs.append(one)
             return one
 
-        def start(run: Run) -> object:
+        def start(run: FlowRun) -> object:
             run.touched[self.entry.path] = module
             return _start(self.entry, run, module)
 
@@ -177,7 +177,7 @@ class _Evaluation:
         finally:
             self._note(runs, is_new=side is self.new)
 
-    def _note(self, runs: Iterable[Run], *, is_new: bool) -> None:
+    def _note(self, runs: Iterable[FlowRun], *, is_new: bool) -> None:
         for run in runs:
             if is_new:
                 self.result.touched |= run.touched
@@ -191,7 +191,7 @@ def _functions(module: Module) -> dict[str, AnyFunction]:
     return dict(functions_of(module.tree.body))
 
 
-def _start(entry: Entry, run: Run, module: Module) -> object:
+def _start(entry: Entry, run: FlowRun, module: Module) -> object:
     if entry.name == TOP:
         own = Evaluator(run, module, Scope())
         execute(own, module.tree.body, run.side.slice.kept(module.tree, module))
@@ -204,13 +204,13 @@ def _start(entry: Entry, run: Run, module: Module) -> object:
     return call_function(run, function, [], named)
 
 
-def _function(entry: Entry, run: Run, module: Module, node: AnyFunction) -> Function:
+def _function(entry: Entry, run: FlowRun, module: Module, node: AnyFunction) -> Function:
     owner, _, _ = entry.name.rpartition(".")
     of = next((one for one in module.tree.body if isinstance(one, ast.ClassDef) and one.name == owner), None)
     return Function(module, node, Scope(), class_of(run, module, of) if of is not None else None)
 
 
-def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
+def _arguments(run: FlowRun, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
     own = node.args
     needed = run.side.slice.kept(node, function.module).needed
     with_default = defaults_of(own)
@@ -227,7 +227,7 @@ def _arguments(run: Run, function: Function, node: AnyFunction) -> Iterator[tupl
         yield one.arg, _argument(run, function.module, one)
 
 
-def _listed(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
+def _listed(run: FlowRun, function: Function, node: AnyFunction) -> Iterator[tuple[str, object]]:
     """Yield the parameters of a test whose values a decorator lists: `@pytest.mark.parametrize("n, m", [(1, 2)])`."""
     own = Evaluator(run, function.module, Scope())
     for decorator in node.decorator_list:
@@ -244,14 +244,14 @@ def _listed(run: Run, function: Function, node: AnyFunction) -> Iterator[tuple[s
                         yield from zip(words, values, strict=True)
 
 
-def _takes_default(run: Run, name: str, node: AnyFunction) -> bool:
+def _takes_default(run: FlowRun, name: str, node: AnyFunction) -> bool:
     """Return whether a parameter has its default, which is a function or an object."""
     default = defaults_of(node.args)[name]
     is_constant = isinstance(default, (ast.Constant, ast.UnaryOp, ast.List, ast.Dict, ast.Tuple))
     return not is_constant and not run.choose(f"argument {name}", 2)
 
 
-def _instance(run: Run, owner: Class, name: str) -> object:
+def _instance(run: FlowRun, owner: Class, name: str) -> object:
     if name == "cls":
         return owner
     made = Object("self", is_argument=True, is_bare=is_record(run, owner))
@@ -259,7 +259,7 @@ def _instance(run: Run, owner: Class, name: str) -> object:
     return made
 
 
-def _argument(run: Run, module: Module, one: ast.arg) -> object:
+def _argument(run: FlowRun, module: Module, one: ast.arg) -> object:
     annotation = ast.unparse(one.annotation) if one.annotation is not None else ""
     if one.arg in SETTINGS or _PLAIN.search(annotation):
         return Unknown(f"parameter {one.arg}")
@@ -273,7 +273,7 @@ def _argument(run: Run, module: Module, one: ast.arg) -> object:
 # --- comparison -----------------------------------------------------------------------------------
 
 
-def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Outcome:
+def _compared(entry: Entry, before: FlowRun, after: FlowRun, old: Side, new: Side) -> Outcome:
     if before.refuses:
         accepts = "" if after.outcome.startswith("raises") else f"`{entry.label}` would no longer refuse ({entry.path})"
         return Outcome(frozenset(before.uses), accepts, is_useless=not accepts)
@@ -308,7 +308,7 @@ def _compared(entry: Entry, before: Run, after: Run, old: Side, new: Side) -> Ou
     )
 
 
-def _fails(entry: Entry, before: Run, after: Run) -> bool:
+def _fails(entry: Entry, before: FlowRun, after: FlowRun) -> bool:
     """Return whether a test compares what it gets with what it does not have after the edits."""
     if not is_test(entry.path):
         return False
@@ -316,21 +316,21 @@ def _fails(entry: Entry, before: Run, after: Run) -> bool:
     return after.outcome == "raises AssertionError" or next(asserted) != next(asserted)
 
 
-def _pairs(before: Run, after: Run) -> Iterator[Pair]:
+def _pairs(before: FlowRun, after: FlowRun) -> Iterator[Pair]:
     for key in dict.fromkeys((*before.objects, *after.objects)):
         both = before.objects.get(key), after.objects.get(key)
         if any(one is not None and one.is_holder and not one.is_bare for one in both):
             yield tuple(state_of(one) if one is not None else () for one in both)  # type: ignore[misc]
 
 
-def _foreign_pairs(before: Run, after: Run) -> Iterator[Pair]:
+def _foreign_pairs(before: FlowRun, after: FlowRun) -> Iterator[Pair]:
     """Yield the settings of objects of other packages, which may have set them otherwise."""
     for key, one in before.objects.items():
         if one.is_foreign and one.is_holder and key in after.objects:
             yield state_of(one), state_of(after.objects[key])
 
 
-def _records(run: Run) -> list[str]:
+def _records(run: FlowRun) -> list[str]:
     """Return a text for the settings of objects of the project's own, which keep their names."""
     records = [one for one in run.objects.values() if one.is_bare]
     return sorted(

@@ -13,7 +13,7 @@ from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.limits import MOST_ITEMS, check_size, is_large, makes_large
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import enumeration, global_name
-from cgmigrate.proof.flow.run import RaisedError, Run
+from cgmigrate.proof.flow.run import FlowRun, RaisedError
 from cgmigrate.proof.flow.values import (
     MORE,
     NAMED,
@@ -58,7 +58,7 @@ class Evaluator:
 
     __slots__ = ("module", "run", "scope")
 
-    def __init__(self, run: Run, module: Module, scope: Scope) -> None:
+    def __init__(self, run: FlowRun, module: Module, scope: Scope) -> None:
         self.run, self.module, self.scope = run, module, scope
 
     def value(self, node: ast.expr) -> object:
@@ -383,7 +383,7 @@ def _is_same(left: object, right: object) -> bool | Unknown:
     return left is right or (type(left) is type(right) and left == right and not isinstance(left, (list, dict, set)))
 
 
-def evaluate_global(run: Run, module: Module, node: ast.expr) -> object:
+def evaluate_global(run: FlowRun, module: Module, node: ast.expr) -> object:
     """Return the value of an expression at the top of a module."""
     return Evaluator(run, module, Scope()).value(node)
 

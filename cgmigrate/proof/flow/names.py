@@ -10,12 +10,12 @@ from functools import lru_cache
 
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.proof.flow.modules import Import, Module
-from cgmigrate.proof.flow.run import Run
-from cgmigrate.proof.flow.values import Builtin, Class, External, Function, Package, Unknown
+from cgmigrate.proof.flow.run import FlowRun
+from cgmigrate.proof.flow.values import Builtin, Class, External, Function, PackageModule, Unknown
 from cgmigrate.proof.flow.world import is_enumeration
 
 
-def global_name(run: Run, module: Module, name: str) -> object:
+def global_name(run: FlowRun, module: Module, name: str) -> object:
     """Return what a name at the top of a module is."""
     run.touched[module.path] = module
     key = module.path, name
@@ -26,7 +26,7 @@ def global_name(run: Run, module: Module, name: str) -> object:
     return value
 
 
-def _bound(run: Run, module: Module, name: str) -> object:
+def _bound(run: FlowRun, module: Module, name: str) -> object:
     if name not in module.bindings:
         return _not_bound(run, module, name)
     binding = module.bindings[name]
@@ -47,7 +47,7 @@ def _bound(run: Run, module: Module, name: str) -> object:
     return Unknown(f"{name} of {module.path}")
 
 
-def _not_bound(run: Run, module: Module, name: str) -> object:
+def _not_bound(run: FlowRun, module: Module, name: str) -> object:
     for source in reversed(module.stars):
         other = run.side.modules.imported(source, module)
         if other is not None and not is_part_of_megatron(other.path) and _exports(other, name):
@@ -68,7 +68,7 @@ def _exports(module: Module, name: str) -> bool:
     return name in module.bindings or bool(module.stars)
 
 
-def class_of(run: Run, module: Module, node: ast.ClassDef) -> Class:
+def class_of(run: FlowRun, module: Module, node: ast.ClassDef) -> Class:
     """Return a class of a module: the same one each time."""
     if node not in run.classes:
         run.classes[node] = Class(module, node)
@@ -77,7 +77,7 @@ def class_of(run: Run, module: Module, node: ast.ClassDef) -> Class:
     return known
 
 
-def imported(run: Run, module: Module, one: Import) -> object:
+def imported(run: FlowRun, module: Module, one: Import) -> object:
     """Return what a module imports."""
     modules = run.side.modules
     if one.otherwise is not None and not run.side.world.has_class(one.full):
@@ -86,16 +86,16 @@ def imported(run: Run, module: Module, one: Import) -> object:
     if source is not None and is_part_of_megatron(source.path):
         return External(one.full)
     if not one.name:
-        return Package(source) if source is not None else External(one.full)
+        return PackageModule(source) if source is not None else External(one.full)
     if source is not None and (one.name in source.bindings or source.stars):
         return global_name(run, source, one.name)
     inner = modules.imported(f"{one.module}.{one.name}" if one.module.strip(".") else f"{one.module}{one.name}", module)
     if inner is not None and not is_part_of_megatron(inner.path):
-        return Package(inner)
+        return PackageModule(inner)
     return External(one.full)
 
 
-def bases_of(run: Run, one: Class) -> Iterator[object]:
+def bases_of(run: FlowRun, one: Class) -> Iterator[object]:
     """Yield the classes that a class is derived from, itself first."""
     seen: set[int] = set()
     open_ones: list[object] = [one]
@@ -109,7 +109,7 @@ def bases_of(run: Run, one: Class) -> Iterator[object]:
             open_ones += [run.evaluate(first.module, base) for base in first.node.bases]
 
 
-def is_record(run: Run, one: Class) -> bool:
+def is_record(run: FlowRun, one: Class) -> bool:
     """Return whether the objects of a class are the project's own: no class of another package is its base."""
     return not any(
         isinstance(base, Unknown) or (isinstance(base, External) and not _is_plain_base(base.name))

@@ -18,7 +18,7 @@ from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.changes import Change, Name, Releases
 from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
-from cgmigrate.proof.flow.entries import TOP, Entry, Outcome, Result, entries_of, evaluate
+from cgmigrate.proof.flow.entries import TOP, Entry, EntryResult, Outcome, entries_of, evaluate
 from cgmigrate.proof.flow.layers import is_layer
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
@@ -66,7 +66,7 @@ class Proofs:
     """Why a change is not proved."""
     forms: dict[Name, int] = field(default_factory=dict)
     """The form in which a change is proved, if it is not the first one."""
-    _known: dict[tuple[Entry, Pair | None], list[Result]] = field(default_factory=dict)
+    _known: dict[tuple[Entry, Pair | None], list[EntryResult]] = field(default_factory=dict)
     _at: dict[str, dict[int, frozenset[Name]]] = field(default_factory=dict)
     """The changes at the lines of files."""
     _by_name: dict[Name, Change] = field(default_factory=dict)
@@ -253,7 +253,7 @@ class Proofs:
         self._pool = current.pool
         return current
 
-    def _result(self, entry: Entry, old: Side, new: Side, pair: Pair | None) -> Result:
+    def _result(self, entry: Entry, old: Side, new: Side, pair: Pair | None) -> EntryResult:
         known = self._known.setdefault((entry, pair), [])
         result = next((one for one in reversed(known) if one.holds_in(new.modules)), None)
         if result is None:
@@ -261,7 +261,7 @@ class Proofs:
             known.append(result)
         return result
 
-    def _note(self, entry: Entry, number: int | None, result: Result, current: _Round, made: _Forms) -> None:
+    def _note(self, entry: Entry, number: int | None, result: EntryResult, current: _Round, made: _Forms) -> None:
         error = result.error
         if is_test(entry.path) and not (error or number or result.needs_state or result.passes):
             error = f"it is not known whether `{entry.label}` passes ({entry.path})"

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import imported
-from cgmigrate.proof.flow.run import Run
-from cgmigrate.proof.flow.values import Class, External, Object, Package
+from cgmigrate.proof.flow.run import FlowRun
+from cgmigrate.proof.flow.values import Class, External, Object, PackageModule
 
 PATCHES = ("unittest.mock.patch", "unittest.mock.patch.object")
 """What replaces an attribute as a context manager."""
@@ -22,32 +22,32 @@ _MISSING = object()
 class Replacement:
     """An attribute of a module or a class that a test replaces."""
 
-    owner: Package | Class
+    owner: PackageModule | Class
     name: str
     value: object
     _before: object = field(default=_MISSING)
 
-    def enter(self, run: Run) -> object:
+    def enter(self, run: FlowRun) -> object:
         """Replace the attribute, and return what it is then."""
         table, key = self._table(run)
         self._before = table.get(key, _MISSING)
         table[key] = self.value
         return self.value
 
-    def leave(self, run: Run) -> None:
+    def leave(self, run: FlowRun) -> None:
         """Take back what it replaces."""
         table, key = self._table(run)
         table[key] = self._before
         if self._before is _MISSING:
             del table[key]
 
-    def _table(self, run: Run) -> tuple[dict[object, object], object]:
+    def _table(self, run: FlowRun) -> tuple[dict[object, object], object]:
         if isinstance(self.owner, Class):
             return self.owner.made, self.name  # type: ignore[return-value]
         return run.globals, (self.owner.module.path, self.name)  # type: ignore[return-value]
 
 
-def replacement(run: Run, positional: list[object], named: dict[str, object]) -> Replacement | None:
+def replacement(run: FlowRun, positional: list[object], named: dict[str, object]) -> Replacement | None:
     """Return what a call of a test replaces, None for what has nothing to do with settings."""
     values = list(positional)
     if values and isinstance(values[0], str):
@@ -55,13 +55,13 @@ def replacement(run: Run, positional: list[object], named: dict[str, object]) ->
         importer = next(iter(run.touched.values()))
         values[:1] = [imported(run, importer, Import(module)), name]
     match values:
-        case [Package() | Class() as owner, str() as name, *rest] if name in run.side.slice.defined:
+        case [PackageModule() | Class() as owner, str() as name, *rest] if name in run.side.slice.defined:
             value = rest[0] if rest else named.get("new", named.get("side_effect", _MISSING))
             return Replacement(owner, name, _mock(run, name) if value is _MISSING else value)
     return None
 
 
-def _mock(run: Run, name: str) -> Object:
+def _mock(run: FlowRun, name: str) -> Object:
     made = run.make(run.number(f"stand-in of {name}"))
     made.of = External("unittest.mock.MagicMock")
     return made

@@ -41,8 +41,8 @@ class RaisedError(Exception):
 class Handlers:
     """What evaluates expressions at the top of modules, and calls."""
 
-    evaluate: Callable[[Run, Module, ast.expr], object]
-    call: Callable[[Run, object, list[object], dict[str, object]], object]
+    evaluate: Callable[[FlowRun, Module, ast.expr], object]
+    call: Callable[[FlowRun, object, list[object], dict[str, object]], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Side:
 
 
 @dataclass(slots=True)
-class Run:
+class FlowRun:
     """One path through an entry point.
 
     ``states`` are the settings that arguments may have; ``state`` is the number of that which they have, None if
@@ -237,8 +237,8 @@ def state_of(one: Object) -> Frozen:
 
 
 def paths_of(
-    evaluate: Callable[[Run], object], make: Callable[[Sequence[int]], Run], most: int = MOST_PATHS
-) -> Iterator[Run]:
+    evaluate: Callable[[FlowRun], object], make: Callable[[Sequence[int]], FlowRun], most: int = MOST_PATHS
+) -> Iterator[FlowRun]:
     """Yield the paths of an evaluation. Raises NotFollowedError if there are too many."""
     planned: list[int] = []
     for _ in range(most):

@@ -15,7 +15,7 @@ from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, call_function
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Import, Module, Modules
-from cgmigrate.proof.flow.run import Frozen, Run, Side, paths_of, state_of
+from cgmigrate.proof.flow.run import FlowRun, Frozen, Side, paths_of, state_of
 from cgmigrate.proof.flow.slices import Slice
 from cgmigrate.proof.flow.states import plain_setting
 from cgmigrate.proof.flow.values import Function, Object
@@ -135,11 +135,11 @@ def _gives_from(state: Frozen, candidate: _Candidate, arguments: list[list[str]]
     side.slice.add([source])
     function = Function(source, candidate.node)
 
-    def start(run: Run) -> object:
+    def start(run: FlowRun) -> object:
         return call_function(run, function, [Object("config", is_argument=True, is_part=True), *arguments], {})
 
     expected = arguments[0] if arguments else []
-    runs = list(paths_of(start, lambda planned: Run(side, HANDLERS, [state], 0, planned)))
+    runs = list(paths_of(start, lambda planned: FlowRun(side, HANDLERS, [state], 0, planned)))
     return all(_is_set(one, expected) for one in runs)
 
 
@@ -177,7 +177,7 @@ def _is_harmless_call(function: ast.expr, module: Module, seen: frozenset[str]) 
     return False
 
 
-def _is_set(run: Run, expected: list[str]) -> bool:
+def _is_set(run: FlowRun, expected: list[str]) -> bool:
     if run.outcome != "returns None" or run.events or len(run.arguments) != 1:
         return False
     (argument,) = (one for one in run.objects.values() if one.key in run.arguments)

@@ -85,7 +85,7 @@ class Class:
 
 
 @dataclass(eq=False, slots=True)
-class Package:
+class PackageModule:
     """A module of the checkout as a value."""
 
     module: Module
@@ -132,7 +132,7 @@ class Object:
 MORE = "**"
 """A key of a dictionary to which code that is not followed may have added others."""
 _DEPTH = 6
-NAMED = (Function, Class, Package, External, Builtin)
+NAMED = (Function, Class, PackageModule, External, Builtin)
 
 
 def is_plain(value: object) -> bool:
@@ -177,6 +177,6 @@ def _shown_one(value: object, depth: int) -> str:
             text = f"{_shown(function, depth - 1)}(...)"
         case Attribute(owner=owner, name=name):
             text = f"{_shown(owner, depth - 1)}.{name}"
-        case Package():
+        case PackageModule():
             text = "module"
     return text or repr(value)
