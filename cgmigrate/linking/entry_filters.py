@@ -213,7 +213,11 @@ def _types_tested(loop: _Loop) -> frozenset[str] | None:
     What has attributes or keys of its own is a mapping or an object, and no value of a setting.
     """
     bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    # What goes through values alone has no key.
+    bound = ["", *bound] if _is_entries(loop.iterated, "values") or not bound else bound
     types: set[str] = set()
+    if any(_spells_flags(node, bound[0], loop) for node in loop.nodes()):
+        return None
     tests = [
         node for node in loop.nodes() if node in loop.tests or isinstance(node, _TESTS) or _is_call_of(node, _KINDS)
     ]

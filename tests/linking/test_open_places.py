@@ -178,6 +178,14 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
             False,
             id="a loop that tests values",
         ),
+        pytest.param(
+            {"main.py": f"{LOAD}print(sum(value is True for value in model.values()))\n"}, False, id="a count of values"
+        ),
+        pytest.param(
+            {"main.py": f"{LOAD}print([value for value in model.values() if value.shape])\n"}, True, id="other values"
+        ),
+        pytest.param({"main.py": f"{LOAD}Any(**model)\n", "own.py": COUNTS}, False, id="keywords of a class"),
+        pytest.param({"main.py": f"{LOAD}Any(lr=1)\n", "own.py": COUNTS}, True, id="keywords of another one"),
         pytest.param({"run.sh": "awk '/_cuda_graph/ {print $2}' conf.yaml\n"}, False, id="awk"),
         pytest.param(
             {"Makefile": "X := $(shell grep -oP 'enable.*graph: \\K\\w+' conf.yaml)\n"},
