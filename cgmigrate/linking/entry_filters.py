@@ -28,6 +28,8 @@ WORDS = (
     "[",
 )
 """One of them is in code that does so."""
+KEYWORDS = "**"
+"""The name of the keywords of any class."""
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
 _ENTRIES = ("items", "values", "keys")
 _CONVERTS = "to_container"
@@ -90,6 +92,7 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     written, values = set(_written_in(tree)), _values_of_variables(tree)
+    keywords = set(_keywords_of_classes(tree))
     for node in ast.walk(tree):
         for loop in _loops_of(node):
             sources = values.get(dotted(loop.iterated), [loop.iterated])
@@ -103,7 +106,9 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
                 bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
                 found = _filter(loop.iterated, is_truth, parts)
-                yield replace(found, names=_names_of(loop.iterated, sources), types=_types_tested(loop))
+                names = _names_of(loop.iterated, sources)
+                names |= {KEYWORDS} if names & keywords else set()
+                yield replace(found, names=names, types=_types_tested(loop))
         if (
             node not in written
             and _is_view(node, own)
@@ -165,6 +170,14 @@ def _values_of_variables(tree: ast.AST) -> dict[str, list[ast.expr]]:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             values.setdefault(node.targets[0].id, []).append(node.value)
     return values
+
+
+def _keywords_of_classes(tree: ast.AST) -> Iterator[str]:
+    """Yield the names under which classes have the keywords with which their objects are made."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name="__init__", args=ast.arguments(kwarg=ast.arg(arg=name))):
+                yield name
 
 
 def _is_known_list(node: ast.expr) -> bool:

@@ -147,6 +147,7 @@ def test_an_open_place_makes_the_fix_of_an_object_unsafe(
     assert not is_fixed(tmp_path, {"recipe.py": RECIPE, **others}, cgmigrate, monkeypatch)
 
 
+COUNTS = "class Any:\n    def __init__(self, **kw):\n        print(sum(value is True for value in kw.values()))\n"
 LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
 
 
