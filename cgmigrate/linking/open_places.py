@@ -246,7 +246,7 @@ class OpenPlaces:
         own = os.path.realpath(fix.path)
         if is_open:
             yield from self._name_parts_of(fix.names, own)
-        yield from readers_of_words(own, fix.old, self.texts)
+        yield from readers_of_words(fix.text_change, self.texts)
         loops = (one for one in self._every_loop() if self._is_about_arguments(*one))
         yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))

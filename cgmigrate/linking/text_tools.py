@@ -35,12 +35,13 @@ _TOOL_WORDS = ("sed", "awk", "perl", "grep", "rg ", "yq", "jq", "head", "tail", 
 _OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "${0")
 _READ_WORDS = ("read_text", "read_bytes", "readline", "open(", "splitlines", "getsource", "hashlib", "fileinput")
 _TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/@!])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
-_BY_POSITION = re.compile(
-    r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
+BY_POSITION = re.compile(
+    r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)(?=[\s)`]|$)"
     r"|\bsed\s+(?:-\w+\s+)*[\"']?(?:\d+|\$)[,\d$]*[a-z]|\bNR\s*[=<>]|\bgetline\b|\bgit apply\b"
     r"|\bhash-object\b|\$\(shell cat|\$\(<|\bpatsubst\b|\$\(filter\b"
     r"|\b[yj]q\b.*(?:true|false|_entries|keys|length|select)"
 )
+"""Works by the positions or the number of words and lines, on their digest, or on another whole text."""
 _COMMANDS = re.compile(r"\|\|?|&&|;|\$\(|`")
 _PASSES_ON = re.compile(
     r"\s*(?:(?:if|then|do|else|exec|time|nohup|sudo|env|!|\(|\{)\s+)*(?:\w+=\S*\s+)*"
@@ -242,7 +243,7 @@ def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
     """Return whether a command gets a file as text: any that is not known to pass it on, to copy or to show it."""
     if path.endswith(".py"):
         return False
-    if _BY_POSITION.search(line):
+    if BY_POSITION.search(line):
         return True
     if not path.endswith(SHELL) or change.name not in line:
         return False

@@ -236,6 +236,35 @@ def test_words_of_a_command_line(
     assert is_fixed(tmp_path, {"train.sh": TRAIN, **others}, cgmigrate, monkeypatch) is is_safe
 
 
+PASSES = '#!/bin/bash\n{}\ntorchrun "$@"\n'
+LAUNCH = "import subprocess\nimport sys\n\n{}\nsubprocess.run(['torchrun', *sys.argv[1:]])\n"
+
+
+@pytest.mark.parametrize(
+    ("start", "program", "text", "is_safe"),
+    [
+        ("bash tools/go.sh", "tools/go.sh", PASSES.format('case " $* " in *" local "*) ls ;; esac'), False),
+        ("bash tools/go.sh", "tools/go.sh", PASSES.format('case " $* " in *" --lr "*) ls ;; esac'), True),
+        ("bash tools/go.sh", "tools/go.sh", PASSES.format('[[ "$*" == *enable* ]] && ls'), False),
+        ("bash tools/go.sh", "tools/go.sh", PASSES.format('ALL="$*"\nID=$(echo "$ALL" | cksum)'), False),
+        ("bash tools/go.sh", "tools/go.sh", PASSES.format('echo "$*" | tee go.log'), True),
+        ("torchrun", "bin/torchrun", PASSES.format("for w in $@; do echo $w; done"), False),
+        ("torchrun", "docs/torchrun", "for w in $@; do echo $w; done\n", True),
+        ("python -m tools.launch", "tools/launch.py", LAUNCH.format("print(len(sys.argv))"), False),
+        ("python -m tools.launch", "tools/launch.py", LAUNCH.format("print(' '.join(sys.argv))"), True),
+        ("python -m tools.launch", "tools/launch.py", LAUNCH.format("print(sha1(' '.join(sys.argv)))"), False),
+        ("python -m tools", "tools/__main__.py", LAUNCH.format("print(len(sys.argv))"), False),
+        ("python -m tools.other", "tools/launch.py", LAUNCH.format("print(len(sys.argv))"), True),
+    ],
+)
+def test_programs_of_the_checkout_that_get_a_command_line(
+    tmp_path: Path, start: str, program: str, text: str, is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = TRAIN.replace("python", start)
+
+    assert is_fixed(tmp_path, {"train.sh": train, program: text}, cgmigrate, monkeypatch) is is_safe
+
+
 @pytest.mark.parametrize(
     ("others", "is_safe"),
     [
