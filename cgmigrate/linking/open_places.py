@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
-from cgmigrate.linking.class_changes import class_changes_in
+from cgmigrate.linking.class_changes import class_changes_in, other_targets_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.mapping_carriers import MappingCarriers
@@ -235,6 +235,7 @@ class OpenPlaces:
         if fix.classes:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
+        yield from (OpenPlace(*one) for one in (other_targets_in(self.texts, fix.keys[-1]) if fix.keys else ()))
         yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
         if not fix.is_proved:

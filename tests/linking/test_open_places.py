@@ -21,6 +21,13 @@ def build():
 """
 CONF = "model:\n  num_layers: 2\n  hidden_size: 64\n  num_attention_heads: 4\n  enable_cuda_graph: true\n"
 
+CLASS = "megatron/core/transformer/transformer_config.py"
+OTHER_CLASS = """\
+class TransformerConfig:
+    def __init__(self, num_layers, hidden_size, num_attention_heads, enable_cuda_graph=False):
+        pass
+"""
+
 
 def notebook(source: str, kind: str = "code") -> str:
     """Return a notebook with one cell."""
@@ -131,14 +138,12 @@ def test_what_is_accounted_for_leaves_a_fix_safe(
             },
             id="a method that is replaced",
         ),
+        pytest.param({CLASS: OTHER_CLASS}, id="a copy of the class without the new name"),
         pytest.param(
-            {
-                "megatron/core/transformer/transformer_config.py": "class TransformerConfig:\n"
-                "    def __init__(self, num_layers, hidden_size, num_attention_heads, enable_cuda_graph=False):\n"
-                "        pass\n"
-            },
-            id="a copy of the class without the new name",
+            {".gitignore": ".venv\n", f".venv/lib/python3.12/site-packages/{CLASS}": OTHER_CLASS},
+            id="a stand-in in an environment",
         ),
+        pytest.param({".gitignore": "build\n", f"build/lib/{CLASS}": OTHER_CLASS}, id="a stand-in in a build"),
     ],
 )
 def test_an_open_place_makes_the_fix_of_an_object_unsafe(
@@ -187,6 +192,8 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
         ),
         pytest.param({"main.py": f"{LOAD}Any(**model)\n", "own.py": COUNTS}, False, id="keywords of a class"),
         pytest.param({"main.py": f"{LOAD}Any(lr=1)\n", "own.py": COUNTS}, True, id="keywords of another one"),
+        pytest.param({"run.sh": "python main.py model._target_=fakes.Model\n"}, False, id="another class"),
+        pytest.param({"run.sh": "python main.py data._target_=fakes.Data\n"}, True, id="another class of another"),
         pytest.param({"run.sh": "awk '/_cuda_graph/ {print $2}' conf.yaml\n"}, False, id="awk"),
         pytest.param(
             {"Makefile": "X := $(shell grep -oP 'enable.*graph: \\K\\w+' conf.yaml)\n"},
