@@ -35,7 +35,7 @@ _STARTED = re.compile(r"[\"']?(?:[\w./-]*python[\d.]*|torchrun|srun|accelerate|d
 _STARTS = re.compile(r"[ \t]*([\w./-]+)[ \t].*?(?:--\w|\$\{?[A-Za-z_]\w*)")
 """A line that starts something with flags, or with what a variable has."""
 _WORDS = re.compile(r"[\w./-]+")
-_GET_WORDS = ("$@", "$*", "${@", "${*", "argv")
+_GET_WORDS = ("#!", "$@", "$*", "${@", "${*", "for ")
 _ALL_WORDS = re.compile(r"\b(\w+)=[\"']?\s*\$\{?[@*]")
 _TESTS = (
     r"\bcase\s[^\n]*\$\{{?(?:{names}).*?\besac\b|(?:\[\[?|\btest|<<<)\s[^\n]*\$\{{?(?:{names})[^\n]*"
@@ -80,9 +80,10 @@ def _passed_through(change: TextChange, texts: ProjectTexts) -> Iterator[TextPla
     first = {match[1] for match in starts}
     words = {os.path.basename(one) for match in starts for one in _WORDS.findall(match.string)}
     for path in texts.holding(_GET_WORDS):
+        if os.path.basename(path) not in words or path == change.path or path.endswith(CODE):
+            continue
         text = texts.text(path)
-        is_script = path.endswith(SHELL) or (text.startswith("#!") and not path.endswith(CODE))
-        if os.path.basename(path) not in words or path == change.path or not is_script:
+        if not (path.endswith(SHELL) or text.startswith("#!")):
             continue
         if re.match(r"#!.*python", text) and (line := line_of_words(path)):
             yield path, line, "argv"
