@@ -7,7 +7,7 @@ Code that copies entries without looking at them sees nothing.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -61,6 +61,8 @@ class EntryFilter:
     """The parts of names for which it looks; empty if it looks at all entries."""
     names: frozenset[str] = frozenset()
     """The names under which it has what it goes through."""
+    is_whole: bool = False
+    """Whether it gives all entries to something else, which may look at them."""
     types: frozenset[str] | None = None
     """The types for which it tests values; None if it looks at them in another way."""
 
@@ -108,14 +110,14 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
                 found = _filter(loop.iterated, is_truth, parts)
                 names = _names_of(loop.iterated, sources)
                 names |= {KEYWORDS} if names & keywords else set()
-                yield replace(found, names=names, types=_types_tested(loop))
+                yield replace(found, names=names, types=_types_tested(loop, values))
         if (
             node not in written
             and _is_view(node, own)
             and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in ast.walk(node))
         ):
             view = cast(ast.expr, node)
-            found = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
+            found = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False, is_whole=True)
             yield replace(found, names=_names_of(view))
         if (made := _name_made_in(node)) is not None:
             found = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
@@ -220,7 +222,7 @@ def _looks(loop: _Loop, own: Collection[str], sources: Sequence[ast.expr]) -> bo
     return False
 
 
-def _types_tested(loop: _Loop) -> frozenset[str] | None:
+def _types_tested(loop: _Loop, values: Mapping[str, list[ast.expr]]) -> frozenset[str] | None:
     """Return the types for which a loop tests values, None if it looks at them in another way.
 
     What has attributes or keys of its own is a mapping or an object, and no value of a setting.
@@ -242,7 +244,8 @@ def _types_tested(loop: _Loop) -> frozenset[str] | None:
                 continue
             match above:
                 case ast.Call(func=ast.Name(id="isinstance"), args=[first, kinds]) if first is value:
-                    types |= {dotted(one).rpartition(".")[2] for one in ast.walk(kinds)} - {""}
+                    every = [part for one in values.get(dotted(kinds), [kinds]) for part in ast.walk(one)]
+                    types |= {dotted(one).rpartition(".")[2] for one in every} - {""}
                 case ast.Attribute() | ast.Subscript(value=ast.Name()):
                     continue
                 case _:

@@ -280,11 +280,16 @@ class OpenPlaces:
         """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
         loops = [
-            (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
+            (OpenPlace(path, one.line, one.text), one.of_object and self._looks_at_object(path, one, fix))
             for path, one in self._every_loop()
             if one.distinguishes(fix.names, old, new) and self._may_get(path, one, fix.keys)
         ]
         return [*self._tests_of(fix.names), *loops]
+
+    def _looks_at_object(self, path: str, one: EntryFilter, fix: FixOutline) -> bool:
+        """Return whether code may look at the attributes of a proved object: by truth, or as it gets the object."""
+        is_about = one.by_truth or (fix.is_proved and not one.is_whole and self._gets(path, fix))
+        return is_about and not is_test(path)
 
     @remembered
     def _tests_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:

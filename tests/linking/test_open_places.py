@@ -78,6 +78,42 @@ def test_what_is_accounted_for_leaves_a_fix_safe(
     assert is_fixed(tmp_path, {"recipe.py": RECIPE, **others}, cgmigrate, monkeypatch)
 
 
+BRIDGE = """\
+from megatron.bridge.models.gpt_provider import GPTModelProvider
+from megatron.bridge.training.config import ConfigContainer
+
+
+def pretrain_config() -> ConfigContainer:
+    cfg = ConfigContainer(model=GPTModelProvider())
+    cfg.model.external_cuda_graph = True
+    cfg.model.cuda_graph_scope = "attn"
+    return cfg
+"""
+MODEL = "from recipe import pretrain_config\n\nmodel = pretrain_config().model\n"
+
+
+@pytest.mark.parametrize(
+    ("main", "is_safe"),
+    [
+        pytest.param(MODEL, True, id="nothing else"),
+        pytest.param(
+            f"{MODEL}KEEP = (int, str)\nprint({{k for k, v in vars(model).items() if isinstance(v, KEEP)}})\n",
+            False,
+            id="a copy by types",
+        ),
+        pytest.param(
+            f"{MODEL}print([k for k in vars(model) if vars(model)[k] != vars(other)[k]])\n", False, id="a difference"
+        ),
+        pytest.param("print([k for k in vars(a) if vars(a)[k] != vars(b)[k]])\n", True, id="that of others"),
+        pytest.param(f"{MODEL}print({{k for k in vars(model) if k == 'hidden_size'}})\n", True, id="another name"),
+    ],
+)
+def test_code_that_gets_a_proved_object(
+    tmp_path: Path, main: str, is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {"recipe.py": BRIDGE, "main.py": main}, cgmigrate, monkeypatch) is is_safe
+
+
 @pytest.mark.parametrize(
     "others",
     [
