@@ -7,6 +7,7 @@ Code that copies entries without looking at them sees nothing.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -25,6 +26,7 @@ WORDS = (
     "fields(",
     "filter(",
     "attr(",
+    "attrgetter(",
     "[",
 )
 """One of them is in code that does so."""
@@ -63,6 +65,8 @@ class EntryFilter:
     """The names under which it has what it goes through."""
     is_whole: bool = False
     """Whether it gives all entries to something else, which may look at them."""
+    is_general: bool = False
+    """Whether it is about anything that its file gets."""
     types: frozenset[str] | None = None
     """The types for which it tests values; None if it looks at them in another way."""
 
@@ -119,9 +123,7 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             view = cast(ast.expr, node)
             found = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False, is_whole=True)
             yield replace(found, names=_names_of(view))
-        if (made := _name_made_in(node)) is not None:
-            found = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
-            yield replace(found, names=_names_of(_owner_of(node)))
+        yield from _general_filters(node, values)
         if (
             isinstance(node, ast.Call)
             and node.args
@@ -130,6 +132,18 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             arguments = (*node.args, *(one.value for one in node.keywords))
             if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments):
                 yield replace(_filter(node.args[-1], True), names=_names_of(node.args[-1]))
+
+
+def _general_filters(node: ast.AST, values: Mapping[str, list[ast.expr]]) -> Iterator[EntryFilter]:
+    """Yield the code that makes names, or gets them from outside, or looks at keys as texts."""
+    if (named := _named_in(node)) is not None:
+        owner, name = named
+        is_made, is_call = any(map(_is_made, ast.walk(name))), isinstance(node, ast.Call)
+        if is_made or (is_call and _is_from_outside(name, values)):
+            text = ast.unparse(name)[:60]
+            yield EntryFilter(name.lineno, text, is_call, False, names=_names_of(owner), is_general=not is_made)
+    for one in _general_in(node):
+        yield EntryFilter(one.lineno, ast.unparse(one)[:60], False, False, names=_names_of(one), is_general=True)
 
 
 def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
@@ -313,17 +327,45 @@ def _is_entries(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
 
 
-def _name_made_in(node: ast.AST) -> ast.expr | None:
-    """Return the name of a key or an attribute that code makes: ``model[f"{group}_{key}"]``."""
+def _named_in(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
+    """Return what has a key or an attribute that a node names by an expression, and the name."""
     match node:
-        case ast.Subscript(slice=name) | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, name, *_]):
-            return name if any(map(_is_made, ast.walk(name))) else None
+        case (
+            ast.Subscript(value=owner, slice=name)
+            | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[owner, name, *_])
+            | ast.Call(func=ast.Call(func=ast.Name(id="attrgetter"), args=[name, *_]), args=[owner])
+        ):
+            return owner, name
     return None
 
 
-def _owner_of(node: ast.AST) -> ast.expr:
-    """Return what has a key or attribute whose name code makes."""
-    return node.value if isinstance(node, ast.Subscript) else cast(ast.Call, node).args[0]
+def _is_from_outside(name: ast.expr, values: Mapping[str, list[ast.expr]]) -> bool:
+    """Return whether a name is a word of the command line, or is in the environment."""
+    nodes = (part for one in values.get(dotted(name), [name]) for part in ast.walk(one))
+    return any(dotted(one).rpartition(".")[2] in ("argv", "environ", "getenv") for one in nodes)
+
+
+def _general_in(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield what code looks at by the parts, the length or the order of its keys, or by variables named like them."""
+    match node:
+        case ast.Call(func=ast.Name(id="dict"), args=[ast.Call(func=ast.Name(id="zip"), args=[keys, _])]):
+            yield keys
+    for loop in _loops_of(node):
+        key = next((one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)), "")
+        if key and not _is_entries(loop.iterated, "values") and any(_cuts(one, key) for one in loop.nodes()):
+            yield loop.iterated
+
+
+def _cuts(node: ast.AST, key: str) -> bool:
+    """Return whether code cuts or measures the key of a loop, or reads a variable of the environment by it."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=[ast.Constant(value="_"), *_]):
+            return name == key and method in ("split", "rsplit", "partition", "rpartition")
+        case ast.Compare():
+            return any(_is_call_of(one, ("len",)) and _has(one, key) for one in ast.walk(node))
+        case ast.Subscript(value=of, slice=name) | ast.Call(func=of, args=[name, *_]):
+            return re.search(r"\b(?:environ(?:\.\w+)?|getenv)$", dotted(of)) is not None and _has(name, key)
+    return False
 
 
 def _is_made(node: ast.AST) -> bool:

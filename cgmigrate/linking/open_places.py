@@ -202,6 +202,13 @@ class OpenPlaces:
             return reaches(text, os.path.realpath(fix.path))
         return _ANY_OBJECT.search(text) is not None or not fix.makers.isdisjoint(_WORD.findall(text))
 
+    def _gets_object(self, path: str, fix: FixOutline) -> bool:
+        """Return whether code gets an object that a fix changes: it names what makes it, or imports the file."""
+        module = re.escape(os.path.basename(fix.path).removesuffix(".py"))
+        if re.search(rf"^\s*(?:from|import)\b.*\b{module}\b", self.texts.text(path), re.MULTILINE):
+            return True
+        return os.path.realpath(fix.path) == path or (fix.is_proved and self._gets(path, fix))
+
     def _is_read(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether something may read the data in which a place is.
 
@@ -282,7 +289,9 @@ class OpenPlaces:
         loops = [
             (OpenPlace(path, one.line, one.text), one.of_object and self._looks_at_object(path, one, fix))
             for path, one in self._every_loop()
-            if one.distinguishes(fix.names, old, new) and self._may_get(path, one, fix.keys)
+            if one.distinguishes(fix.names, old, new)
+            and self._may_get(path, one, fix.keys)
+            and not (one.is_general and not fix.keys and not self._gets_object(path, fix))
         ]
         return [*self._tests_of(fix.names), *loops]
 

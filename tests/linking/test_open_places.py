@@ -61,6 +61,7 @@ MAIN = "from recipe import build\n\n"
         pytest.param(
             {"main.py": "from recipe import build\n\nbuild().enable_cuda_graphs\n"}, id="a longer name is another one"
         ),
+        pytest.param({"main.py": "import sys\n\nprint(getattr(tasks, sys.argv[1])())\n"}, id="a task by its name"),
         pytest.param({"NOTES.md": "We set `enable_cuda_graph` in the recipe.\n"}, id="prose"),
         pytest.param({"run.sh": "# enable_cuda_graph is on\npython main.py\n"}, id="a comment"),
         pytest.param({"check.sh": "grep -c num_layers recipe.py\n"}, id="grep for another name"),
@@ -144,6 +145,11 @@ def test_code_that_gets_a_proved_object(
         pytest.param(
             {"main.py": f"{MAIN}print(getattr(build(), '%s_cuda_graph' % kind))\n"}, id="a name that is filled in"
         ),
+        pytest.param({"main.py": f"{MAIN}print(getattr(build(), sys.argv[1]))\n"}, id="a name that users type"),
+        pytest.param(
+            {"main.py": f"{MAIN}name = os.environ['FIELD']\nprint(getattr(build(), name))\n"}, id="that of a job"
+        ),
+        pytest.param({"main.py": f"{MAIN}print(attrgetter(*sys.argv[1:])(build()))\n"}, id="several names"),
         pytest.param({"tools.py": "changed(made, enable_cuda_graph=False)\n"}, id="a keyword of a call with an object"),
         pytest.param(
             {"main.py": f"{MAIN}[f.name for f in fields(o) if getattr(o, f.name) != f.default]\n"},
@@ -230,6 +236,22 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
         pytest.param({"main.py": f"{LOAD}Any(lr=1)\n", "own.py": COUNTS}, True, id="keywords of another one"),
         pytest.param({"run.sh": "python main.py model._target_=fakes.Model\n"}, False, id="another class"),
         pytest.param({"run.sh": "python main.py data._target_=fakes.Data\n"}, True, id="another class of another"),
+        pytest.param(
+            {"main.py": f"{LOAD}for key in model:\n    model[key] = os.environ.get('M__' + key.upper(), model[key])\n"},
+            False,
+            id="variables named like keys",
+        ),
+        pytest.param(
+            {"main.py": f"{LOAD}for key in names:\n    print(os.environ.get('M__' + key.upper()))\n"},
+            True,
+            id="variables named like others",
+        ),
+        pytest.param(
+            {"main.py": f"{LOAD}print([''.join(w[0] for w in k.split('_')) for k in model])\n"}, False, id="initials"
+        ),
+        pytest.param({"main.py": f"{LOAD}print([k.split('_')[0] for k in state])\n"}, True, id="initials of others"),
+        pytest.param({"main.py": f"{LOAD}print(dict(zip(model, row)))\n"}, False, id="keys by their order"),
+        pytest.param({"main.py": f"{LOAD}print(dict(zip(columns, row)))\n"}, True, id="other keys"),
         pytest.param({"run.sh": "awk '/_cuda_graph/ {print $2}' conf.yaml\n"}, False, id="awk"),
         pytest.param(
             {"Makefile": "X := $(shell grep -oP 'enable.*graph: \\K\\w+' conf.yaml)\n"},
