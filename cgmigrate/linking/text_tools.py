@@ -271,7 +271,29 @@ def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, s
         is_of_line = is_reached or change.has_gone(value) or not value.isalnum()
         if is_of_line and (change.is_cut_by(value) if is_reached and is_pattern else change.is_seen_by(value)):
             return line, value[:60]
+    whole = _compared_whole(_about(text, change)) if is_reached else None
+    return (whole.lineno, ast.unparse(whole)[:60]) if whole else None
+
+
+@lru_cache(maxsize=4096)
+def _compared_whole(text: str) -> ast.Compare | None:
+    """Return the first place of code that compares the text of a file with another text, which code makes or reads."""
+    nodes = list(ast.walk(_tree(text)))
+    read = {dotted(one.targets[0]) for one in nodes if isinstance(one, ast.Assign) and _is_text_of_file(one.value)}
+    for node in nodes:
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
+            sides = (node.left, node.comparators[0])
+            is_text = any(_is_text_of_file(one) or dotted(one) in read - {""} for one in sides)
+            if is_text and not any(isinstance(one, ast.Constant) for one in sides):
+                return node
     return None
+
+
+def _is_text_of_file(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name, value=of)):
+            return name in ("read", "read_text", "read_bytes") or (name == "strip" and _is_text_of_file(of))
+    return False
 
 
 def _about(text: str, change: TextChange) -> str:

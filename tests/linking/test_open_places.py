@@ -250,6 +250,14 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
             {"main.py": f"{LOAD}print([''.join(w[0] for w in k.split('_')) for k in model])\n"}, False, id="initials"
         ),
         pytest.param({"main.py": f"{LOAD}print([k.split('_')[0] for k in state])\n"}, True, id="initials of others"),
+        pytest.param(
+            {"ci.py": "text = open('conf.yaml').read()\nassert part(open('PAGE.md').read()) == text\n"},
+            False,
+            id="a copy in a page",
+        ),
+        pytest.param(
+            {"ci.py": "text = open('conf.yaml').read()\nassert text != ''\nassert a == b\n"}, True, id="no other text"
+        ),
         pytest.param({"main.py": f"{LOAD}print(dict(zip(model, row)))\n"}, False, id="keys by their order"),
         pytest.param({"main.py": f"{LOAD}print(dict(zip(columns, row)))\n"}, True, id="other keys"),
         pytest.param({"run.sh": "awk '/_cuda_graph/ {print $2}' conf.yaml\n"}, False, id="awk"),
