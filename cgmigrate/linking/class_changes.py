@@ -60,8 +60,9 @@ def other_targets_in(texts: ProjectTexts, key: str) -> Iterator[tuple[str, int, 
 
 
 def _patched_method(text: str) -> re.Match[str] | None:
-    """Return where a method of a class that is imported from Megatron is replaced."""
+    """Return where a method of a class is replaced that is imported from Megatron, or got by its name."""
     for match in _METHOD.finditer(text):
-        if re.search(rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b", text, re.MULTILINE):
+        is_made = rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b|^[ \t]*{match[1]} = getattr\("
+        if re.search(is_made, text, re.MULTILINE):
             return match
     return None

@@ -54,6 +54,7 @@ _CUTS_NAMES = re.compile(
 _WORDS_ALONE = re.compile(r"(?:^|[\[,{]|:\s|^\s*-\s)\s*[\"']?-[^\"'\],]*$")
 """Before a flag in YAML that is in a list, or in a text that begins with flags: no command with its program."""
 _WORD = re.compile(r"\w+")
+_IN_MODULE = re.compile(r"with\b|(?:\w+\.)+\w+\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +242,7 @@ class OpenPlaces:
             yield from self._expecting(fix)
         if fix.classes:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
-            yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
+            yield from (one for one in changes if not (fix.is_proved and self._is_followed(one)))
         yield from (OpenPlace(*one) for one in (other_targets_in(self.texts, fix.keys[-1]) if fix.keys else ()))
         yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
@@ -249,6 +250,11 @@ class OpenPlaces:
             near = partial(self._is_near, own=own)
             places = chain(self._name_parts_of(fix.names, own), tools_about(fix.text_change, self.texts, near))
             yield from (OpenPlace(*one) for one in places)
+
+    def _is_followed(self, place: OpenPlace) -> bool:
+        """Return whether a test replaces a class in a function, which a proof follows, and not in the module itself."""
+        line = self.texts.text(place.path).split("\n")[place.line - 1]
+        return is_test(place.path) and _IN_MODULE.match(line) is None
 
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
         own = os.path.realpath(fix.path)

@@ -116,6 +116,22 @@ def test_code_that_gets_a_proved_object(
 
 
 @pytest.mark.parametrize(
+    ("test", "is_safe"),
+    [
+        ("with mock.patch.object(recipe, 'GPTModelProvider', Plain):\n    recipe.pretrain_config()\n", False),
+        ("recipe.GPTModelProvider = Plain\nrecipe.pretrain_config()\n", False),
+        ("recipe.Other = Plain\nrecipe.pretrain_config()\n", True),
+    ],
+)
+def test_a_test_that_replaces_the_class(
+    tmp_path: Path, test: str, is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = f"from unittest import mock\n\nimport recipe\nfrom tests.other import Plain\n\n{test}"
+
+    assert is_fixed(tmp_path, {"recipe.py": BRIDGE, "tests/test_it.py": test}, cgmigrate, monkeypatch) is is_safe
+
+
+@pytest.mark.parametrize(
     "others",
     [
         pytest.param({"main.py": "from recipe import build\n\nprint(build().enable_cuda_graph)\n"}, id="a read"),
@@ -179,6 +195,10 @@ def test_code_that_gets_a_proved_object(
                 "main.py": "import patch\nimport recipe\n",
             },
             id="a method that is replaced",
+        ),
+        pytest.param(
+            {"patch.py": "import names\n\ncls = getattr(names.module, names.name)\ncls.__init__ = init\n"},
+            id="a method of a class that has its name elsewhere",
         ),
         pytest.param({CLASS: OTHER_CLASS}, id="a copy of the class without the new name"),
         pytest.param(
