@@ -161,6 +161,8 @@ def _names_of(node: ast.expr, sources: Sequence[ast.expr] = ()) -> frozenset[str
 
 def _last_names(node: ast.AST) -> Iterator[str]:
     match node:
+        case ast.Attribute(value=of, attr="keywords" | "__dict__"):
+            yield from _last_names(of)
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
             yield name
         case ast.Subscript(value=of):

@@ -24,8 +24,13 @@ from cgmigrate.text.remembered import remembered
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PASSING = (*_FUNCTIONS, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.Return, ast.Call)
 _IMPORTS = (ast.Import, ast.ImportFrom)
-_COPIES = frozenset(("dict", "copy", "deepcopy", "create", "to_container", "cast", "merge", "OmegaConf", "DictConfig"))
-"""Functions that return what they get, or a copy of it."""
+_COPIES = frozenset(
+    (
+        *("dict", "copy", "deepcopy", "create", "to_container", "cast", "merge", "OmegaConf", "DictConfig"),
+        *("instantiate", "partial"),
+    )
+)
+"""Functions that return what they get, a copy of it, or a function that has it as its keywords."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = _Function | ast.ClassDef
 _LOADERS = ("safe_load", "full_load", "unsafe_load", "load", "load_all", "compose", "fromfile")

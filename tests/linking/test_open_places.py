@@ -253,6 +253,11 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
             {"main.py": f"{LOAD}print([value for value in model.values() if value.shape])\n"}, True, id="other values"
         ),
         pytest.param({"main.py": f"{LOAD}Any(**model)\n", "own.py": COUNTS}, False, id="keywords of a class"),
+        pytest.param(
+            {"main.py": f"{LOAD}m = instantiate(model)\nprint([k for k, v in m.keywords.items() if v is True])\n"},
+            False,
+            id="keywords of a partial",
+        ),
         pytest.param({"main.py": f"{LOAD}Any(lr=1)\n", "own.py": COUNTS}, True, id="keywords of another one"),
         pytest.param({"run.sh": "python main.py model._target_=fakes.Model\n"}, False, id="another class"),
         pytest.param({"run.sh": "python main.py data._target_=fakes.Data\n"}, True, id="another class of another"),
