@@ -312,6 +312,45 @@ def _is_view(node: ast.AST, own: Collection[str]) -> bool:
     return False
 
 
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison of two values; ``sides`` are the functions that made one of them, with the attributes of it."""
+
+    line: int
+    text: str
+    sides: frozenset[tuple[str, tuple[str, ...]]]
+
+
+def comparisons_in(text: str) -> Iterator[Comparison]:
+    """Yield the comparisons of what functions made, but with what the code shows, or with the same expression."""
+    tree = parsed(text) or ast.Module([], [])
+    values = _values_of_variables(tree)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+                sides = frozenset((*_makers_of(left, values), *_makers_of(right, values)))
+                is_same = ast.dump(left) == ast.dump(right) or any(map(_is_shown, (left, right)))
+                if sides and not is_same:
+                    yield Comparison(node.lineno, ast.unparse(node)[:60], sides)
+
+
+def _makers_of(node: ast.expr, values: Mapping[str, list[ast.expr]]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    match node:
+        case ast.Call(func=func):
+            yield dotted(func).rpartition(".")[2], ()
+        case ast.Attribute(value=of, attr=name):
+            yield from ((maker, (*parts, name)) for maker, parts in _makers_of(of, values))
+        case ast.Name(id=name):
+            # The values of its values are not looked up again: they may be its own.
+            yield from (made for one in values.get(name, []) for made in _makers_of(one, {}))
+
+
+def _is_shown(node: ast.expr) -> bool:
+    """Return whether code shows a value: a constant, or an object with its keywords, which change with it."""
+    is_class = isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2][:1].isupper()
+    return isinstance(node, ast.Constant) or (is_class and all(one.arg for one in cast(ast.Call, node).keywords))
+
+
 def _is_other(node: ast.expr, own: Collection[str]) -> bool:
     """Return whether an expression is surely no settings of a model."""
     if dotted(node).rpartition(".")[2] in _OTHERS:

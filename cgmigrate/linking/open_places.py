@@ -9,6 +9,7 @@ of a file, or at the words of a command line.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,9 +17,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
+from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.linking.class_changes import class_changes_in, other_targets_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
-from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
+from cgmigrate.linking.entry_filters import WORDS, Comparison, EntryFilter, comparisons_in, filters_in
 from cgmigrate.linking.mapping_carriers import MappingCarriers
 from cgmigrate.linking.name_appearances import words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
@@ -243,6 +245,7 @@ class OpenPlaces:
         if fix.classes:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
             yield from (one for one in changes if not (fix.is_proved and self._is_followed(one)))
+            yield from self._comparisons_of(fix, own)
         yield from (OpenPlace(*one) for one in (other_targets_in(self.texts, fix.keys[-1]) if fix.keys else ()))
         yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
@@ -250,6 +253,31 @@ class OpenPlaces:
             near = partial(self._is_near, own=own)
             places = chain(self._name_parts_of(fix.names, own), tools_about(fix.text_change, self.texts, near))
             yield from (OpenPlace(*one) for one in places)
+
+    def _comparisons_of(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
+        """Yield the comparisons of an object that a fix changes with another one, in code that gets it."""
+        names = set(re.findall(rf"(\w+)\.(?:{'|'.join(sorted(fix.names))})\b", fix.old))
+        makers = self._makers_in(own, fix.old)
+        for path, one in self._every_comparison() if makers else ():
+            is_about = any(maker in makers and names.issuperset(parts) for maker, parts in one.sides)
+            if is_about and not (fix.is_proved and is_test(path)) and self._gets_object(path, fix):
+                yield OpenPlace(path, one.line, one.text)
+
+    @remembered
+    def _makers_in(self, path: str, old: str) -> frozenset[str]:
+        """Return the functions of a file with lines that change."""
+        text = self.texts.text(path)
+        first = text.count("\n", 0, max(text.find(old), 0)) + 1
+        functions = (one for one in ast.walk(parsed(text) or ast.Module([], [])) if isinstance(one, ast.FunctionDef))
+        lines = range(first, first + old.count("\n") + 1)
+        return frozenset(
+            one.name for one in functions if any(one.lineno <= at <= (one.end_lineno or 0) for at in lines)
+        )
+
+    @remembered
+    def _every_comparison(self) -> list[tuple[str, Comparison]]:
+        paths = (path for path in self.texts.holding(("==", "!=")) if path.endswith(CODE))
+        return [(path, one) for path in paths for one in comparisons_in(self.texts.text(path))]
 
     def _is_followed(self, place: OpenPlace) -> bool:
         """Return whether a test replaces a class in a function, which a proof follows, and not in the module itself."""

@@ -61,6 +61,8 @@ MAIN = "from recipe import build\n\n"
         pytest.param(
             {"main.py": "from recipe import build\n\nbuild().enable_cuda_graphs\n"}, id="a longer name is another one"
         ),
+        pytest.param({"main.py": f"{MAIN}assert build() == build()\n"}, id="the same object twice"),
+        pytest.param({"main.py": f"{MAIN}assert build() == Config(num_layers=2)\n"}, id="an object that is shown"),
         pytest.param({"main.py": "import sys\n\nprint(getattr(tasks, sys.argv[1])())\n"}, id="a task by its name"),
         pytest.param({"NOTES.md": "We set `enable_cuda_graph` in the recipe.\n"}, id="prose"),
         pytest.param({"run.sh": "# enable_cuda_graph is on\npython main.py\n"}, id="a comment"),
@@ -105,6 +107,8 @@ MODEL = "from recipe import pretrain_config\n\nmodel = pretrain_config().model\n
         pytest.param(
             f"{MODEL}print([k for k in vars(model) if vars(model)[k] != vars(other)[k]])\n", False, id="a difference"
         ),
+        pytest.param(f"{MODEL}print(model == other.build().model)\n", False, id="another object"),
+        pytest.param(f"{MODEL}print(model.hidden_size == other.hidden_size)\n", True, id="another attribute"),
         pytest.param("print([k for k in vars(a) if vars(a)[k] != vars(b)[k]])\n", True, id="that of others"),
         pytest.param(f"{MODEL}print({{k for k in vars(model) if k == 'hidden_size'}})\n", True, id="another name"),
     ],
@@ -161,6 +165,7 @@ def test_a_test_that_replaces_the_class(
         pytest.param(
             {"main.py": f"{MAIN}print(getattr(build(), '%s_cuda_graph' % kind))\n"}, id="a name that is filled in"
         ),
+        pytest.param({"main.py": f"{MAIN}assert build() == Config(**saved)\n"}, id="an object of other settings"),
         pytest.param({"main.py": f"{MAIN}print(getattr(build(), sys.argv[1]))\n"}, id="a name that users type"),
         pytest.param(
             {"main.py": f"{MAIN}name = os.environ['FIELD']\nprint(getattr(build(), name))\n"}, id="that of a job"
