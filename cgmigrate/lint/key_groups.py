@@ -234,19 +234,12 @@ class _Move:
     # --- the set ----------------------------------------------------------------------------------
 
     def _as_one_set(self, files: Sequence[ExaminedFile], places: Sequence[Place]) -> Proposed:
-        of_data = {number for number, _ in self._mappings}
-        files = [self._with_followed(number, file) if number in of_data else file for number, file in enumerate(files)]
         members = [place for one in self._joined for place in one.members]
         together = Proposal((*members, *places), {**self._rewrites, **{place: {} for place in places}})
         kept = {(number, index) for number, file in enumerate(files) for index in file.cases}
         others = [one for one in self.proposed.proposals if one not in self._joined and kept.issuperset(one.members)]
         cases = {place: case for place, case in self.proposed.cases.items() if place in kept}
         return Proposed(replace(self.proposed.group, files=files), [together, *others], cases)
-
-    def _with_followed(self, number: int, file: ExaminedFile) -> ExaminedFile:
-        """Return a file whose mappings have no risk by the code that reads their keys."""
-        own = frozenset(index for at, index in self._mappings if at == number)
-        return replace(file, relations=replace(file.relations, followed=own))
 
 
 def _places_in(file: ExaminedFile, names: Iterable[str]) -> Sequence[KeyPlace]:

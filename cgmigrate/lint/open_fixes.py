@@ -30,9 +30,14 @@ _Line = tuple[str, int]
 """A line of a file, by its real path."""
 
 
-def with_open_places(examined: Sequence[ExaminedFile], related: RelatedFiles) -> list[ExaminedFile]:
-    """Return files that are planned together, with the places that may use what their safe fixes change."""
+def with_open_places(examined: Sequence[ExaminedFile], related: RelatedFiles, apart: str = "") -> list[ExaminedFile]:
+    """Return files that are planned together, with the places that may use what their safe fixes change.
+
+    A file ``apart`` has no such place.
+    """
     group = frozenset(line for one in examined for line in _lines_of(one)) if len(examined) > 1 else frozenset()
+    if apart:
+        group |= {(os.path.realpath(apart), line) for line in range(1, related.lines_of(apart) + 1)}
     return [_with_open_places(one, group, related) for one in examined]
 
 

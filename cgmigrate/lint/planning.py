@@ -16,7 +16,6 @@ from cgmigrate.lint.open_fixes import with_open_places
 from cgmigrate.lint.pages import documents_the_past, kept_page
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
 from cgmigrate.lint.related_files import RelatedFiles
-from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.rows_of_tests import rows_of
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
@@ -109,11 +108,11 @@ class Planner:
         """Return the plan of a file and of those that are merged with it."""
         examined = self._examined(file)
         if file.source.syntax.is_documentation:
-            return self._plan([file], [self._with_key_readers(file, examined)])
+            return self._plan([file], [examined])
         if (planned := self._with_key_group(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
-            return self._plan_code(file, self._with_key_readers(file, self._without_accepted(file, examined)))
+            return self._plan_code(file, self._without_accepted(file, examined))
         if self._may_be_merged(file, examined) and (group := self._merged(file, examined)) is not None:
             return group
         if has_proposals(examined) or (file.document.builds_on and examined.has_fixes):
@@ -129,8 +128,9 @@ class Planner:
     ) -> Planned:
         limits = [self._limits(file) for file in files]
         examined = [self._with_own_options(file, one) for file, one in zip(files, examined, strict=True)]
-        if not self.options.stdin:
-            examined = with_open_places(examined, self.related)
+        # The text of an editor has other lines than its file.
+        own = files[0].path if self.options.stdin else ""
+        examined = with_open_places(examined, self.related, own)
         return Planned(files, make_plan(examined, limits, self.one_by_one, merge, keys))
 
     def _with_own_options(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
@@ -198,13 +198,6 @@ class Planner:
             self._by_real_path.update({os.path.realpath(item.path): item for item in self.related.sources})
             self._is_in_run.update(dict.fromkeys((item.path for item in self.related.sources), True))
         return self._by_real_path
-
-    def _with_key_readers(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
-        """Return a page or script with the code that reads the keys of the YAML in it, which has to change before."""
-        is_data = any(site.origin is None and site.programs is None for site in file.document.sites)
-        if not is_data or not has_proposals(examined):
-            return examined
-        return replace(examined, relations=Relations(key_readers=self.related.key_readers(file.path)))
 
     # --- objects of code --------------------------------------------------------------------------
 
@@ -358,13 +351,6 @@ class Planner:
             return None
         return self._plan(files, [self._related(one) for one in every], members.merge)
 
-    def _with_readers_of_overrides(self, file: ExaminedFile) -> ExaminedFile:
-        """Return a file with the code that reads the keys of its overrides by their names."""
-        if not any(site.commands for site in file.document.sites):
-            return file
-        readers = {**self.related.key_readers(file.path), **file.relations.key_readers}
-        return replace(file, relations=replace(file.relations, key_readers=readers))
-
     # --- key groups -------------------------------------------------------------------------------
 
     def _with_key_group(self, file: OpenedFile, examined: ExaminedFile) -> Planned | None:
@@ -407,11 +393,9 @@ class Planner:
 
     def _may_share_keys(self, file: OpenedFile, examined: ExaminedFile) -> bool:
         """Return whether a file has settings whose keys code may copy, or code that may copy them."""
-        if file.source.syntax is Syntax.PYTHON:
-            from cgmigrate.linking.key_readers import may_read_keys
-
-            return may_read_keys(file.document.text, file.document.catalogue)
         deprecated = file.document.catalogue.deprecated
+        if file.source.syntax is Syntax.PYTHON:
+            return any(name in file.document.text for name in deprecated)
         return not file.source.syntax.is_documentation and any(deprecated & site.own.keys() for site in examined.sites)
 
     def _merged_data(self, keys: KeyGroup) -> tuple[list[str], MergedSites, frozenset[str]] | None:
@@ -446,9 +430,8 @@ class Planner:
         from cgmigrate.lint.key_groups import with_key_places
 
         if not isinstance(outer_of(file.document), YamlDocument):
-            file = self._with_readers_of_overrides(file)
             return with_key_places(file, keys.names) if keys else file
-        relations = self.related.of(file.path, file.document) if is_alone else self.related.readers(file.path)
+        relations = self.related.of(file.path, file.document) if is_alone else self.related.overriding(file.path)
         return replace(file, relations=relations)
 
     def _member(self, path: str) -> OpenedFile:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.syntax import Syntax, with_parts
+from cgmigrate.documents.syntax import Syntax
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.paths import shown_path
 from cgmigrate.project.seeds import SeedsOf
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.command_files import CommandFiles
     from cgmigrate.linking.inherited_keys import InheritedKeys
-    from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.key_groups import KeyGroup
-    from cgmigrate.linking.key_readers import ProjectCode
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.open_places import OpenPlaces
     from cgmigrate.linking.overrides import Override, Overrides
@@ -56,7 +54,6 @@ class RelatedFiles:
     """Returns the settings that a file may have."""
     rule_folders_of: Callable[[str], Sequence[str]]
     """Returns the folders of the rules for a file."""
-    _codes: dict[tuple[str | None, Catalogue], ProjectCode] = field(default_factory=dict)
     _key_groups: dict[tuple[str | None, Catalogue], KeyGroup | None] = field(default_factory=dict)
     _projects: dict[str, str] = field(default_factory=dict)
     """By folder."""
@@ -75,47 +72,20 @@ class RelatedFiles:
         try:
             self.members(path, document)
         except CannotLinkError as error:
-            return _with_unknown(self.readers(path), error.merge, os.path.realpath(path))
-        return self.readers(path)
+            return _with_unknown(self.overriding(path), error.merge, os.path.realpath(path))
+        return self.overriding(path)
 
     def parsed(self, source: InputFile) -> Document | None:
-        """Return the document of a file that is parsed already: others are merged with it, or it may read keys."""
-        if source.syntax is Syntax.PYTHON:
-            return self._parsed_code(source)
+        """Return the document of a file that is parsed already, since others are merged with it."""
         if self._merged is None or source.syntax is not Syntax.YAML:
             return None
         return self._merged.files.known_document(os.path.realpath(source.path))
 
-    def _parsed_code(self, source: InputFile) -> Document | None:
-        from cgmigrate.documents.python import PythonDocument, ReadingMode
-        from cgmigrate.text.encoding import decode
-
-        tree = next(filter(None, (code.taken_tree(source.path) for code in self._codes.values())), None)
-        if tree is None:
-            return None
-        text, catalogue = decode(source.data)[0], self.catalogue_of(source.path)
-        return with_parts(
-            PythonDocument(text, os.path.abspath(source.path), catalogue, ReadingMode(tree)), Syntax.PYTHON
-        )
-
-    def readers(self, path: str) -> Relations:
-        """Return what reads the keys of a YAML file: code, and its own interpolations."""
-        from cgmigrate.linking.key_readers import interpolations_of
+    def overriding(self, path: str) -> Relations:
+        """Return what overrides the keys of a YAML file."""
         from cgmigrate.lint.relations import Relations
 
-        catalogue = self.catalogue_of(path)
-        code = self._code(self._project_of(path), catalogue)
-        document = self.merged.files.known_document(os.path.realpath(path))
-        own = interpolations_of(path, document.text, catalogue) if document is not None else {}
-        return Relations(
-            key_readers={**code.readers, **own},
-            interpolations=own,
-            overrides=tuple(self._overrides_of(path, catalogue)),
-        )
-
-    def key_readers(self, path: str) -> Mapping[str, KeyReader]:
-        """Return the code, in the project around a file, that reads settings by their names, by name."""
-        return self._code(self._project_of(path), self.catalogue_of(path)).readers
+        return Relations(overrides=tuple(self._overrides_of(path, self.catalogue_of(path))))
 
     def _overrides_of(self, path: str, catalogue: Catalogue) -> list[Override]:
         """Return the overrides on command lines that may start a recipe with a file."""
@@ -230,18 +200,6 @@ class RelatedFiles:
             self._shims[top] = release_shim(top, self._python_below(top), self.catalogue_of(path))
         return self._shims[top]
 
-    def _code(self, top: str | None, catalogue: Catalogue) -> ProjectCode:
-        """Return the code of a project that may read settings by name.
-
-        ``top`` is the folder that pins megatron-core for a file, or else the checkout: a folder with a pin of its own
-        (one benchmark of many, a set of examples) runs apart from the rest of the checkout.
-        """
-        from cgmigrate.linking.key_readers import ProjectCode
-
-        if (top, catalogue) not in self._codes:
-            self._codes[top, catalogue] = ProjectCode(top, dict(self._python_below(top)), catalogue)
-        return self._codes[top, catalogue]
-
     def own_options(self, path: str) -> OwnOptions:
         """Return the options that programs of the checkout around a file define under names of settings."""
         from cgmigrate.linking.own_options import OwnOptions
@@ -262,6 +220,10 @@ class RelatedFiles:
         if (top, catalogue) not in self._open_places:
             self._open_places[top, catalogue] = OpenPlaces(top, catalogue, self.rule_folders_of(path))
         return self._open_places[top, catalogue]
+
+    def lines_of(self, path: str) -> int:
+        """Return the number of lines of a file of the checkout, 0 if there is none."""
+        return len(self.open_places(path).texts.text(os.path.realpath(path)).split("\n"))
 
     def command_files(self, path: str) -> CommandFiles:
         """Return the files of the checkout around a file that may have a part in its command lines."""

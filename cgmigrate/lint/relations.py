@@ -1,4 +1,4 @@
-"""What other files put on the fix of a site: files that are merged with its file, and code that reads its keys."""
+"""What other files put on the fix of a site: files that are merged with its file, and code that uses its names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
-    from cgmigrate.linking.key_code import KeyReader
     from cgmigrate.linking.overrides import Override
 
 
@@ -31,12 +30,6 @@ class Relations:
     """Overrides on command lines that may start a recipe with this file."""
     merge_reason: str = "what that file sets is not known"
     """Why it is not known how these files have to change together."""
-    key_readers: Mapping[str, KeyReader] = field(default_factory=dict)
-    """Old name → code that reads it by name from a mapping."""
-    interpolations: Mapping[str, KeyReader] = field(default_factory=dict)
-    """Old name → an interpolation of the file that reads it."""
-    followed: frozenset[int] = frozenset()
-    """The sites whose readers change together with them, by index."""
     key_places: Sequence[Span] = ()
     """Where code names keys that move with the mappings that have them."""
     proved: Mapping[int, int] = field(default_factory=dict)
@@ -61,7 +54,7 @@ class Relations:
 def with_relations(case: SiteCase, relations: Relations, context: Context) -> SiteCase:
     """Return a site with the risks and diagnostics that related files give it."""
     if any(match.fix for _, match in case.matches) and case.final is not None:
-        case = _with_merged_files(_with_readers(case, relations), relations, context)
+        case = _with_merged_files(case, relations, context)
     if option := relations.own_options.get(case.site.index, ""):
         return case.risk(option)
     if place := relations.open_places.get(case.site.index, ""):
@@ -107,24 +100,6 @@ def _with_merged_files(case: SiteCase, relations: Relations, context: Context) -
             diagnostic = _merged_diagnostic(rule, message, case)
             case = replace(case, diagnostics=(*case.diagnostics, diagnostic))
     return case
-
-
-def _with_readers(case: SiteCase, relations: Relations) -> SiteCase:
-    """Add a risk for each YAML key that code reads by its name, since the code has to change together with it."""
-    if case.site.origin is not None and not case.site.commands:
-        return case
-    readers = relations.interpolations if case.site.index in relations.followed else relations.key_readers
-    for written in case.site.written:
-        reader = readers.get(written.setting)
-        if reader is not None and written.key.rpartition(".")[2] == written.setting:
-            case = case.risk(_reader_risk(reader, written.setting))
-    return case
-
-
-def _reader_risk(reader: KeyReader, name: str) -> str:
-    if reader.unread:
-        return f"code that {reader.unread} may read or set `{name}` by its name ({reader.place})"
-    return f"code reads or sets `{name}` by its name ({reader.place}), and has to change together with it"
 
 
 def _merged_diagnostic(rule: Rule, message: str, case: SiteCase) -> LintDiagnostic:
