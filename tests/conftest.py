@@ -58,8 +58,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def cgmigrate() -> Callable[..., Result]:
     """Run the command with these words; the result has exit_code, stdout and stderr."""
 
-    def run(*words: str) -> Result:
-        result = CliRunner().invoke(main, [str(word) for word in words])
+    def run(*words: str, text: str | None = None) -> Result:
+        result = CliRunner().invoke(main, [str(word) for word in words], input=text)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result
 

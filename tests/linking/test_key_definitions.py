@@ -85,7 +85,7 @@ NOT_FOLLOWED = {
     ),
     "some values only": (
         {"setup": "from typing import Literal\n" + FIELDS.replace("[str]", "[Literal['attn']]") + ALL},
-        "pkg/setup.py:10",
+        "pkg/setup.py:9",
     ),
     "a field that the class reads": (
         {"setup": FIELDS + "\n    def on(self):\n        return self.external_cuda_graph\n" + ALL},

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.linking.key_readers import read_code
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.project.checkout import files_with
 from tests.support.checkouts import staged
@@ -308,7 +307,7 @@ def test_a_folder_with_a_pin_of_its_own_is_a_project_of_its_own(project: Path, c
     write(project / "bench/one/setup.py", READERS["a constant"])
     own.write_text(LEGACY)
     staged(project)
-    assert "(bench/one/setup.py:1)" in cgmigrate("fix", ".").stdout
+    assert "bench/one/setup.py:1 has" in cgmigrate("fix", ".").stdout
     assert own.read_text() == LEGACY
 
 
@@ -393,40 +392,32 @@ def test_a_file_that_another_one_extends_is_no_safe_fix(project: Path, cgmigrate
 
 
 UNREAD = {
-    "python-2": ('print config["cuda_graph_scope"]\n', "is not valid Python", 1),
-    "a template": ("import {{ module }}\nscope = cfg.cuda_graph_scope\n", "is not valid Python", 2),
-    "latin-1": ('# caf\xe9\nscope = config["cuda_graph_scope"]\n'.encode("latin-1"), "is not UTF-8", 2),
-    "nested": ("(" * 3000 + 'config["cuda_graph_scope"]' + ")" * 3000, "is n", 1),
+    "python-2": ('print config["cuda_graph_scope"]\n', 1),
+    "a template": ("import {{ module }}\nscope = cfg.cuda_graph_scope\n", 2),
+    "latin-1": ('# caf\xe9\nscope = config["cuda_graph_scope"]\n'.encode("latin-1"), 2),
+    "nested": ("(" * 3000 + 'config["cuda_graph_scope"]' + ")" * 3000, 1),
 }
 
 
-@pytest.mark.parametrize(("code", "why", "line"), UNREAD.values(), ids=UNREAD)
-def test_code_that_is_not_read_may_read_a_key(project: Path, cgmigrate, code: str | bytes, why: str, line: int) -> None:
+@pytest.mark.parametrize(("code", "line"), UNREAD.values(), ids=UNREAD)
+def test_code_that_is_not_read_may_read_a_key(project: Path, cgmigrate, code: str | bytes, line: int) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / "src/setup.py", code)
     staged(project)
     result = cgmigrate("fix", "configs/a.yaml")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
-    assert re.search(
-        rf"code that {why}.* may read or set `cuda_graph_scope` by its name \(src/setup.py:{line}\)", result.stdout
-    )
+    assert f"src/setup.py:{line} has `cuda_graph_scope`" in result.stdout
     assert cgmigrate("fix", "--unsafe-fixes", "configs/a.yaml").exit_code == 0
 
 
-def test_code_that_cannot_be_opened_may_read_every_key(tmp_path: Path) -> None:
-    code = read_code(str(tmp_path / "gone.py"), None, load())
-    assert {name for name, _ in code.reads} == load().deprecated
-    assert {reader.unread for _, reader in code.reads} == {"cannot be read (No such file or directory)"}
-
-
-def test_code_that_is_read_is_named_before_code_that_is_not(project: Path, cgmigrate) -> None:
+def test_the_text_of_an_editor_is_fixed_like_a_file(project: Path, cgmigrate) -> None:
     write(project / "configs/a.yaml", LEGACY)
-    write(project / "src/a.py", 'print config["cuda_graph_scope"]\n')
-    write(project / "src/b.py", READERS["a comparison"].replace("external_cuda_graph", "cuda_graph_scope"))
+    edited = "# a line that is not saved\n" + LEGACY
     staged(project)
-    stdout = cgmigrate("fix", "configs/a.yaml").stdout
-    assert "code reads or sets `cuda_graph_scope` by its name (src/b.py:1)" in stdout
-    assert "by its name (src/a.py" not in stdout
+    assert "cuda_graph_impl" in cgmigrate("fix", "--stdin-filename", "configs/a.yaml", "-", text=edited).stdout
+    write(project / "src/setup.py", READERS["a constant"])
+    staged(project)
+    assert cgmigrate("fix", "--stdin-filename", "configs/a.yaml", "-", text=edited).stdout == edited
 
 
 def test_code_that_is_not_read_and_names_no_key_prevents_nothing(project: Path, cgmigrate) -> None:
@@ -442,7 +433,7 @@ def test_a_key_that_an_interpolation_of_the_file_reads_is_no_safe_fix(project: P
     path = write(project / "a.yaml", text)
     result = cgmigrate("fix", ".")
     assert (result.exit_code, path.read_text()) == (1, text)
-    assert "`external_cuda_graph` by its name (a.yaml:6)" in result.stdout
+    assert "a.yaml:6 has `external_cuda_graph`" in result.stdout
     assert cgmigrate("fix", "--unsafe-fixes", ".").exit_code == 0
 
 
