@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.megatron.catalogue import load
 from cgmigrate.project.checkout import files_with
 from tests.support.checkouts import staged
 from tests.support.files import write
