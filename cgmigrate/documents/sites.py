@@ -176,9 +176,7 @@ class Site:
     programs: tuple[str, ...] | None = None
     """The scripts and commands that get the flags of a command line, as far as they are known; None elsewhere."""
     scripts: tuple[str, ...] = ()
-    """The scripts that a list of arguments in code names, and the modules that a command line starts.
-
-    They do not decide whose the flags are."""
+    """The scripts that a list of arguments in code names; they do not decide whose the flags are."""
     example: Example | None = None
     """The code block of a page that it is in, None for a file that is read as a whole."""
     inside: Inside | None = None

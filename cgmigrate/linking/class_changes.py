@@ -51,18 +51,9 @@ def class_changes_in(texts: ProjectTexts, classes: Collection[str], *, is_own: b
                 yield path, text.count("\n", 0, match.start()) + 1, match.group().strip()
 
 
-def other_targets_in(texts: ProjectTexts, key: str) -> Iterator[tuple[str, int, str]]:
-    """Yield the overrides that give the mapping under a key to another class: ``model._target_=fakes.Model``."""
-    pattern = re.compile(rf"\b{re.escape(key)}\._target_=(?![\"']?megatron\b)\S+")
-    for path in texts.holding(("_target_=",)):
-        if match := pattern.search(texts.text(path)):
-            yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
-
-
 def _patched_method(text: str) -> re.Match[str] | None:
-    """Return where a method of a class is replaced that is imported from Megatron, or got by its name."""
+    """Return where a method of a class that is imported from Megatron is replaced."""
     for match in _METHOD.finditer(text):
-        is_made = rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b|^[ \t]*{match[1]} = getattr\("
-        if re.search(is_made, text, re.MULTILINE):
+        if re.search(rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b", text, re.MULTILINE):
             return match
     return None

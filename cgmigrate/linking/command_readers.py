@@ -11,9 +11,8 @@ import re
 from collections.abc import Iterator
 
 from cgmigrate.linking.name_places import YAML
-from cgmigrate.linking.own_options import line_of_words
 from cgmigrate.linking.project_texts import ProjectTexts
-from cgmigrate.linking.text_tools import BY_POSITION, CODE, PAGES, SHELL, TextChange, TextPlace, reaches
+from cgmigrate.linking.text_tools import CODE, PAGES, SHELL, TextPlace, reaches
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 
 _LOOKS_AT_OUTPUT = (
@@ -21,7 +20,7 @@ _LOOKS_AT_OUTPUT = (
     r"|\b(?:ba)?sh -\w*x\w* [^\n]*\b{name}|\bPATH=[^\n]*\b{name}"
     r"|\b{name}\b[^|\n]*\|\s*(?!tee\b|\|)\S|^\s*(?:python3?|torchrun|srun)\s*\(\)"
     r"|^\s*(?:function|alias)\s+(?:python3?|torchrun|srun)\b"
-    r"|^\s*exec\s+2>|\bBASH_ENV=|\bPATH=[\"']?(?:\.|\$\{{?PWD|\$\(|[\w-]+/)"
+    r"|^\s*exec\s+2>|\bPATH=[\"']?(?:\.|\$\{{?PWD|\$\(|[\w-]+/)"
     r"|\bsh\s[^\n|;]*\b{name}\b[^\n]*2>\s*(?!&|/dev/null)"
 )
 """Runs a script, and looks at its output, or gives it other programs to start."""
@@ -34,14 +33,6 @@ _STARTED = re.compile(r"[\"']?(?:[\w./-]*python[\d.]*|torchrun|srun|accelerate|d
 """A value of such a variable that starts the line as it is."""
 _STARTS = re.compile(r"[ \t]*([\w./-]+)[ \t].*?(?:--\w|\$\{?[A-Za-z_]\w*)")
 """A line that starts something with flags, or with what a variable has."""
-_WORDS = re.compile(r"[\w./-]+")
-_GET_WORDS = ("#!", "$@", "$*", "${@", "${*", "for ")
-_ALL_WORDS = re.compile(r"\b(\w+)=[\"']?\s*\$\{?[@*]")
-_TESTS = (
-    r"\bcase\s[^\n]*\$\{{?(?:{names}).*?\besac\b|(?:\[\[?|\btest|<<<)\s[^\n]*\$\{{?(?:{names})[^\n]*"
-    r"|\b(?:echo|printf)\s[^\n|]*\$\{{?(?:{names})[^\n|]*\|[^\n]*"
-)
-"""Looks at all words of a script as one text, under one of some names."""
 _FUNCTION = r"^[ \t]*(?:function[ \t]+{name}\b|{name}[ \t]*\(\)).*?(?:^\}}|\}}[ \t]*$)"
 _LOOKS_AT_WORDS = re.compile(
     r"\$\*|\$#|\$\{[@*#!][^}]|\bfor \w+(?:[ \t]*;| in \"?\$[@*]|\s+do\b)|\bcase\s+\"?\$\{?[1@*]|\bprintf\b[^\n]*\$@"
@@ -49,13 +40,12 @@ _LOOKS_AT_WORDS = re.compile(
 """Looks at its words one by one, or counts them, instead of starting them."""
 
 
-def readers_of_words(change: TextChange, texts: ProjectTexts) -> Iterator[TextPlace]:
+def readers_of_words(path: str, old: str, texts: ProjectTexts) -> Iterator[TextPlace]:
     """Yield the places, in other files, that look at the words that a fix changes in a script, or at its output."""
-    path = change.path
-    yield from _readers_of_variables(path, change.old, texts)
+    yield from _readers_of_variables(path, old, texts)
     # What runs a script can look at what it prints; a mapping is not run.
     if not path.endswith(YAML):
-        yield from _passed_through(change, texts)
+        yield from _passed_through(path, texts)
         yield from _starts_of(path, texts)
 
 
@@ -73,40 +63,24 @@ def _readers_of_variables(path: str, old: str, texts: ProjectTexts) -> Iterator[
                 yield other, *_place(texts.text(other), match)
 
 
-def _passed_through(change: TextChange, texts: ProjectTexts) -> Iterator[TextPlace]:
-    """Yield the functions and programs of the checkout through which lines of a script go, if they look at words."""
-    lines = texts.text(change.path).replace("\\\n", " ").split("\n")
-    starts = [match for line in lines if (match := _STARTS.match(line))]
-    first = {match[1] for match in starts}
-    words = {os.path.basename(one) for match in starts for one in _WORDS.findall(match.string)}
-    for path in texts.holding(_GET_WORDS):
-        if os.path.basename(path) not in words or path == change.path or path.endswith(CODE):
+def _passed_through(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:
+    """Yield the functions and scripts of other files with which lines of a script begin, if they look at words."""
+    lines = texts.text(path).replace("\\\n", " ").split("\n")
+    for name in sorted({match[1] for line in lines if (match := _STARTS.match(line))}):
+        if "/" in name:
+            scripts = [os.path.normpath(os.path.join(folder, name)) for folder in (os.path.dirname(path), texts.top)]
+            bodies = [(one, re.match(r"#!.*\bsh\b|#!.*bash\b", texts.text(one))) for one in scripts]
+            for script, match in bodies:
+                if match and (place := _LOOKS_AT_WORDS.search(texts.text(script))):
+                    yield script, *_place(texts.text(script), place)
             continue
-        text = texts.text(path)
-        if not (path.endswith(SHELL) or text.startswith("#!")):
-            continue
-        if re.match(r"#!.*python", text) and (line := line_of_words(path)):
-            yield path, line, "argv"
-            continue
-        is_first = os.path.basename(path) in map(os.path.basename, first)
-        if match := (_LOOKS_AT_WORDS.search(text) if is_first else None) or _test_of_words(text, change):
-            yield path, *_place(text, match)
-    for name in sorted(one for one in first if "/" not in one):
         function = re.compile(_FUNCTION.format(name=re.escape(name)), re.MULTILINE | re.DOTALL)
-        for path in texts.holding((f"{name}()", f"{name} ()", f"function {name}")):
-            body = function.search(texts.text(path)) if path != change.path and path.endswith(SHELL) else None
+        for other in texts.holding((f"{name}()", f"{name} ()", f"function {name}")):
+            if other == path or not other.endswith(SHELL):
+                continue
+            body = function.search(texts.text(other))
             if body and _LOOKS_AT_WORDS.search(body.group()):
-                yield path, *_place(texts.text(path), body)
-
-
-def _test_of_words(text: str, change: TextChange) -> re.Match[str] | None:
-    """Return where a script tests all of its words as one text, with a part that comes or goes, or makes a digest."""
-    names = "|".join(["[@*]", *(rf"{name}\b" for name in _ALL_WORDS.findall(text))])
-    for match in re.finditer(_TESTS.format(names=names), text, re.MULTILINE | re.DOTALL):
-        parts = re.findall(r"[\w-]{3,}", match.group())
-        if BY_POSITION.search(match.group()) or any(map(change.is_seen_by, parts)):
-            return match
-    return None
+                yield other, *_place(texts.text(other), body)
 
 
 def _starts_of(path: str, texts: ProjectTexts) -> Iterator[TextPlace]:

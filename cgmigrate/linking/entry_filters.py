@@ -7,8 +7,7 @@ Code that copies entries without looking at them sees nothing.
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -26,12 +25,9 @@ WORDS = (
     "fields(",
     "filter(",
     "attr(",
-    "attrgetter(",
     "[",
 )
 """One of them is in code that does so."""
-KEYWORDS = "**"
-"""The name of the keywords of any class."""
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
 _ENTRIES = ("items", "values", "keys")
 _CONVERTS = "to_container"
@@ -63,10 +59,6 @@ class EntryFilter:
     """The parts of names for which it looks; empty if it looks at all entries."""
     names: frozenset[str] = frozenset()
     """The names under which it has what it goes through."""
-    is_whole: bool = False
-    """Whether it gives all entries to something else, which may look at them."""
-    is_general: bool = False
-    """Whether it is about anything that its file gets."""
     types: frozenset[str] | None = None
     """The types for which it tests values; None if it looks at them in another way."""
 
@@ -99,7 +91,6 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     written, values = set(_written_in(tree)), _values_of_variables(tree)
     iterated: dict[str, frozenset[str]] = {}
-    keywords = set(_keywords_of_classes(tree))
     for node in ast.walk(tree):
         for loop in _loops_of(node):
             sources = values.get(dotted(loop.iterated), [loop.iterated])
@@ -114,18 +105,19 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             if parts or looks_at_all:
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
                 entry_filter = _filter(loop.iterated, is_truth, parts)
-                names = _names_of(loop.iterated, sources)
-                names |= {KEYWORDS} if names & keywords else set()
-                yield replace(entry_filter, names=names, types=_types_tested(loop, values))
+                yield replace(entry_filter, names=_names_of(loop.iterated, sources), types=_types_tested(loop))
         if (
             node not in written
             and _is_view(node, own)
             and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in ast.walk(node))
         ):
             view = cast(ast.expr, node)
-            entry_filter = EntryFilter(view.lineno, ast.unparse(view)[:60], True, by_truth=False, is_whole=True)
+            entry_filter = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
             yield replace(entry_filter, names=_names_of(view))
-        yield from _general_filters(node, values, iterated)
+        if (made := _name_made_in(node)) is not None:
+            entry_filter = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
+            used = (iterated.get(one.id, frozenset()) for one in ast.walk(made) if isinstance(one, ast.Name))
+            yield replace(entry_filter, names=_names_of(_owner_of(node)).union(*used))
         if (
             isinstance(node, ast.Call)
             and node.args
@@ -134,22 +126,6 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             arguments = (*node.args, *(one.value for one in node.keywords))
             if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments):
                 yield replace(_filter(node.args[-1], True), names=_names_of(node.args[-1]))
-
-
-def _general_filters(
-    node: ast.AST, values: Mapping[str, list[ast.expr]], iterated: Mapping[str, frozenset[str]]
-) -> Iterator[EntryFilter]:
-    """Yield the code that makes names, or gets them from outside, or looks at keys as texts."""
-    if (named := _named_in(node)) is not None:
-        owner, name = named
-        is_made, is_call = any(map(_is_made, ast.walk(name))), isinstance(node, ast.Call)
-        if is_made or (is_call and _is_from_outside(name, values)):
-            text = ast.unparse(name)[:60]
-            used = (iterated.get(one.id, frozenset()) for one in ast.walk(name) if isinstance(one, ast.Name))
-            names = _names_of(owner).union(*used)
-            yield EntryFilter(name.lineno, text, is_call, False, names=names, is_general=not is_made)
-    for one in _general_in(node):
-        yield EntryFilter(one.lineno, ast.unparse(one)[:60], False, False, names=_names_of(one), is_general=True)
 
 
 def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
@@ -167,8 +143,6 @@ def _names_of(node: ast.expr, sources: Sequence[ast.expr] = ()) -> frozenset[str
 
 def _last_names(node: ast.AST) -> Iterator[str]:
     match node:
-        case ast.Attribute(value=of, attr="keywords" | "__dict__"):
-            yield from _last_names(of)
         case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
             yield name
         case ast.Subscript(value=of):
@@ -194,14 +168,6 @@ def _values_of_variables(tree: ast.AST) -> dict[str, list[ast.expr]]:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             values.setdefault(node.targets[0].id, []).append(node.value)
     return values
-
-
-def _keywords_of_classes(tree: ast.AST) -> Iterator[str]:
-    """Yield the names under which classes have the keywords with which their objects are made."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.FunctionDef(name="__init__", args=ast.arguments(kwarg=ast.arg(arg=name))):
-                yield name
 
 
 def _is_known_list(node: ast.expr) -> bool:
@@ -244,7 +210,7 @@ def _looks(loop: _Loop, own: Collection[str], sources: Sequence[ast.expr]) -> bo
     return False
 
 
-def _types_tested(loop: _Loop, values: Mapping[str, list[ast.expr]]) -> frozenset[str] | None:
+def _types_tested(loop: _Loop) -> frozenset[str] | None:
     """Return the types for which a loop tests values, None if it looks at them in another way.
 
     What has attributes or keys of its own is a mapping or an object, and no value of a setting.
@@ -254,7 +220,7 @@ def _types_tested(loop: _Loop, values: Mapping[str, list[ast.expr]]) -> frozense
     key = bound[0] if bound[0] != value else ""
     if any(_spells_flags(node, bound[0], loop) for node in loop.nodes()):
         return None
-    kinds = [_kind_tested(test, key, value, values) for test in loop.nodes() if test in loop.tests or _is_test(test)]
+    kinds = [_kind_tested(test, key, value) for test in loop.nodes() if test in loop.tests or _is_test(test)]
     known = [one for one in kinds if one is not None]
     return frozenset().union(*known) if known and len(known) == len(kinds) else None
 
@@ -263,15 +229,14 @@ def _is_test(node: ast.AST) -> bool:
     return isinstance(node, _TESTS) or _is_call_of(node, _KINDS)
 
 
-def _kind_tested(test: ast.AST, key: str, value: str, variables: Mapping[str, list[ast.expr]]) -> frozenset[str] | None:
+def _kind_tested(test: ast.AST, key: str, value: str) -> frozenset[str] | None:
     """Return the types for which a test looks in a value of a loop, None if it looks at anything else of a value."""
     types: set[str] = set()
     known = 0
     for above in ast.walk(test):
         match above:
             case ast.Call(func=ast.Name(id="isinstance"), args=[first, kinds]) if _is_value(first, key, value):
-                every = [part for one in variables.get(dotted(kinds), [kinds]) for part in ast.walk(one)]
-                types |= {dotted(one).rpartition(".")[2] for one in every} - {""}
+                types |= {dotted(one).rpartition(".")[2] for one in ast.walk(kinds)} - {""}
             case ast.Attribute(value=of) | ast.Subscript(value=of) if _is_value(of, key, value):
                 pass
             case _:
@@ -325,45 +290,6 @@ def _is_view(node: ast.AST, own: Collection[str]) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """A comparison of two values; ``sides`` are the functions that made one of them, with the attributes of it."""
-
-    line: int
-    text: str
-    sides: frozenset[tuple[str, tuple[str, ...]]]
-
-
-def comparisons_in(text: str) -> Iterator[Comparison]:
-    """Yield the comparisons of what functions made, but with what the code shows, or with the same expression."""
-    tree = parsed(text) or ast.Module([], [])
-    values = _values_of_variables(tree)
-    for node in ast.walk(tree):
-        match node:
-            case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
-                sides = frozenset((*_makers_of(left, values), *_makers_of(right, values)))
-                is_same = ast.dump(left) == ast.dump(right) or any(map(_is_shown, (left, right)))
-                if sides and not is_same:
-                    yield Comparison(node.lineno, ast.unparse(node)[:60], sides)
-
-
-def _makers_of(node: ast.expr, values: Mapping[str, list[ast.expr]]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    match node:
-        case ast.Call(func=func):
-            yield dotted(func).rpartition(".")[2], ()
-        case ast.Attribute(value=of, attr=name):
-            yield from ((maker, (*parts, name)) for maker, parts in _makers_of(of, values))
-        case ast.Name(id=name):
-            # The values of its values are not looked up again: they may be its own.
-            yield from (made for one in values.get(name, []) for made in _makers_of(one, {}))
-
-
-def _is_shown(node: ast.expr) -> bool:
-    """Return whether code shows a value: a constant, or an object with its keywords, which change with it."""
-    is_class = isinstance(node, ast.Call) and dotted(node.func).rpartition(".")[2][:1].isupper()
-    return isinstance(node, ast.Constant) or (is_class and all(one.arg for one in cast(ast.Call, node).keywords))
-
-
 def _is_other(node: ast.expr, own: Collection[str]) -> bool:
     """Return whether an expression is surely no settings of a model."""
     if dotted(node).rpartition(".")[2] in _OTHERS:
@@ -381,45 +307,17 @@ def _is_entries(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
 
 
-def _named_in(node: ast.AST) -> tuple[ast.expr, ast.expr] | None:
-    """Return what has a key or an attribute that a node names by an expression, and the name."""
+def _name_made_in(node: ast.AST) -> ast.expr | None:
+    """Return the name of a key or an attribute that code makes: ``model[f"{group}_{key}"]``."""
     match node:
-        case (
-            ast.Subscript(value=owner, slice=name)
-            | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[owner, name, *_])
-            | ast.Call(func=ast.Call(func=ast.Name(id="attrgetter"), args=[name, *_]), args=[owner])
-        ):
-            return owner, name
+        case ast.Subscript(slice=name) | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, name, *_]):
+            return name if any(map(_is_made, ast.walk(name))) else None
     return None
 
 
-def _is_from_outside(name: ast.expr, values: Mapping[str, list[ast.expr]]) -> bool:
-    """Return whether a name is a word of the command line, or is in the environment."""
-    nodes = (part for one in values.get(dotted(name), [name]) for part in ast.walk(one))
-    return any(dotted(one).rpartition(".")[2] in ("argv", "environ", "getenv") for one in nodes)
-
-
-def _general_in(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what code looks at by the parts, the length or the order of its keys, or by variables named like them."""
-    match node:
-        case ast.Call(func=ast.Name(id="dict"), args=[ast.Call(func=ast.Name(id="zip"), args=[keys, _])]):
-            yield keys
-    for loop in _loops_of(node):
-        key = next((one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)), "")
-        if key and not _is_entries(loop.iterated, "values") and any(_cuts(one, key) for one in loop.nodes()):
-            yield loop.iterated
-
-
-def _cuts(node: ast.AST, key: str) -> bool:
-    """Return whether code cuts or measures the key of a loop, or reads a variable of the environment by it."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method), args=[ast.Constant(value="_"), *_]):
-            return name == key and method in ("split", "rsplit", "partition", "rpartition")
-        case ast.Compare():
-            return any(_is_call_of(one, ("len",)) and _has(one, key) for one in ast.walk(node))
-        case ast.Subscript(value=of, slice=name) | ast.Call(func=of, args=[name, *_]):
-            return re.search(r"\b(?:environ(?:\.\w+)?|getenv)$", dotted(of)) is not None and _has(name, key)
-    return False
+def _owner_of(node: ast.AST) -> ast.expr:
+    """Return what has a key or attribute whose name code makes."""
+    return node.value if isinstance(node, ast.Subscript) else cast(ast.Call, node).args[0]
 
 
 def _is_made(node: ast.AST) -> bool:

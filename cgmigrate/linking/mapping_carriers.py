@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
-from cgmigrate.linking.entry_filters import KEYWORDS
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.remembered import remembered
@@ -26,13 +25,8 @@ from cgmigrate.text.remembered import remembered
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _PASSING = (*_FUNCTIONS, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.Return, ast.Call)
 _IMPORTS = (ast.Import, ast.ImportFrom)
-_COPIES = frozenset(
-    (
-        *("dict", "copy", "deepcopy", "create", "to_container", "cast", "merge", "OmegaConf", "DictConfig"),
-        *("instantiate", "partial"),
-    )
-)
-"""Functions that return what they get, a copy of it, or a function that has it as its keywords."""
+_COPIES = frozenset(("dict", "copy", "deepcopy", "create", "to_container", "cast", "merge", "OmegaConf", "DictConfig"))
+"""Functions that return what they get, or a copy of it."""
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Definition = _Function | ast.ClassDef
 _LOADERS = ("safe_load", "full_load", "unsafe_load", "load", "load_all", "compose", "fromfile")
@@ -121,15 +115,9 @@ class MappingCarriers:
         """Yield the parameters to which a call in a file gives a carrier."""
         named = [one.arg for one in call.keywords if one.arg and _carries(one.value, names)]
         positions = [at for at, one in enumerate(call.args) if _carries(one, names)]
-        is_spread = any(one.arg is None and _carries(one.value, names) for one in call.keywords)
-        called = list(self._called(path, dotted(call.func))) if named or positions or is_spread else []
-        for where, function in called:
-            own, rest = _scope_of(where, function), function.args.kwarg
+        for where, function in self._called(path, dotted(call.func)) if named or positions else ():
+            own = _scope_of(where, function)
             yield from (_Carrier(own, name) for name in (*named, *_named_at(function, positions)))
-            yield from [_Carrier(own, rest.arg)] if is_spread and rest else []
-        is_target = bool(positions) and dotted(call.func).endswith("instantiate")
-        if is_target or (is_spread and not called and dotted(call.func) not in self._imports(path)):
-            yield _Carrier(_EVERYWHERE, KEYWORDS)
 
     def _called(self, path: str, callee: str) -> Iterator[tuple[str, _Function]]:
         """Yield the functions that a name in a file may be: its own, what it imports, and methods of any object."""

@@ -9,7 +9,6 @@ of a file, or at the words of a command line.
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -17,10 +16,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
-from cgmigrate.documents.python.nodes import parsed
-from cgmigrate.linking.class_changes import class_changes_in, other_targets_in
+from cgmigrate.linking.class_changes import class_changes_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
-from cgmigrate.linking.entry_filters import WORDS, Comparison, EntryFilter, comparisons_in, filters_in
+from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.mapping_carriers import MappingCarriers
 from cgmigrate.linking.name_appearances import words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
@@ -56,7 +54,6 @@ _CUTS_NAMES = re.compile(
 _WORDS_ALONE = re.compile(r"(?:^|[\[,{]|:\s|^\s*-\s)\s*[\"']?-[^\"'\],]*$")
 """Before a flag in YAML that is in a list, or in a text that begins with flags: no command with its program."""
 _WORD = re.compile(r"\w+")
-_IN_MODULE = re.compile(r"with\b|(?:\w+\.)+\w+\s*=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +202,6 @@ class OpenPlaces:
             return reaches(text, os.path.realpath(fix.path))
         return _ANY_OBJECT.search(text) is not None or not fix.makers.isdisjoint(_WORD.findall(text))
 
-    def _gets_object(self, path: str, fix: FixOutline) -> bool:
-        """Return whether code gets an object that a fix changes: it names what makes it, or imports the file."""
-        module = re.escape(os.path.basename(fix.path).removesuffix(".py"))
-        if re.search(rf"^\s*(?:from|import)\b.*\b{module}\b", self.texts.text(path), re.MULTILINE):
-            return True
-        return os.path.realpath(fix.path) == path or (fix.is_proved and self._gets(path, fix))
-
     def _is_read(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether something may read the data in which a place is.
 
@@ -244,9 +234,7 @@ class OpenPlaces:
             yield from self._expecting(fix)
         if fix.classes:
             changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
-            yield from (one for one in changes if not (fix.is_proved and self._is_followed(one)))
-            yield from self._comparisons_of(fix, own)
-        yield from (OpenPlace(*one) for one in (other_targets_in(self.texts, fix.keys[-1]) if fix.keys else ()))
+            yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
         yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
         if not fix.is_proved:
@@ -254,41 +242,11 @@ class OpenPlaces:
             places = chain(self._name_parts_of(fix.names, own), tools_about(fix.text_change, self.texts, near))
             yield from (OpenPlace(*one) for one in places)
 
-    def _comparisons_of(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
-        """Yield the comparisons of an object that a fix changes with another one, in code that gets it."""
-        names = set(re.findall(rf"(\w+)\.(?:{'|'.join(sorted(fix.names))})\b", fix.old))
-        makers = self._makers_in(own, fix.old)
-        for path, one in self._every_comparison() if makers else ():
-            is_about = any(maker in makers and names.issuperset(parts) for maker, parts in one.sides)
-            if is_about and not (fix.is_proved and is_test(path)) and self._gets_object(path, fix):
-                yield OpenPlace(path, one.line, one.text)
-
-    @remembered
-    def _makers_in(self, path: str, old: str) -> frozenset[str]:
-        """Return the functions of a file with lines that change."""
-        text = self.texts.text(path)
-        first = text.count("\n", 0, max(text.find(old), 0)) + 1
-        functions = (one for one in ast.walk(parsed(text) or ast.Module([], [])) if isinstance(one, ast.FunctionDef))
-        lines = range(first, first + old.count("\n") + 1)
-        return frozenset(
-            one.name for one in functions if any(one.lineno <= at <= (one.end_lineno or 0) for at in lines)
-        )
-
-    @remembered
-    def _every_comparison(self) -> list[tuple[str, Comparison]]:
-        paths = (path for path in self.texts.holding(("==", "!=")) if path.endswith(CODE))
-        return [(path, one) for path in paths for one in comparisons_in(self.texts.text(path))]
-
-    def _is_followed(self, place: OpenPlace) -> bool:
-        """Return whether a test replaces a class in a function, which a proof follows, and not in the module itself."""
-        line = self.texts.text(place.path).split("\n")[place.line - 1]
-        return is_test(place.path) and _IN_MODULE.match(line) is None
-
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
         own = os.path.realpath(fix.path)
         if is_open:
             yield from self._name_parts_of(fix.names, own)
-        yield from readers_of_words(fix.text_change, self.texts)
+        yield from readers_of_words(own, fix.old, self.texts)
         loops = (one for one in self._every_loop() if self._is_about_arguments(*one))
         yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
@@ -321,18 +279,11 @@ class OpenPlaces:
         """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
         loops = [
-            (OpenPlace(path, one.line, one.text), one.of_object and self._looks_at_object(path, one, fix))
+            (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
             for path, one in self._every_loop()
-            if one.distinguishes(fix.names, old, new)
-            and self._may_get(path, one, fix.keys)
-            and not (one.is_general and not fix.keys and not self._gets_object(path, fix))
+            if one.distinguishes(fix.names, old, new) and self._may_get(path, one, fix.keys)
         ]
         return [*self._tests_of(fix.names), *loops]
-
-    def _looks_at_object(self, path: str, one: EntryFilter, fix: FixOutline) -> bool:
-        """Return whether code may look at the attributes of a proved object: by truth, or as it gets the object."""
-        is_about = one.by_truth or (fix.is_proved and not one.is_whole and self._gets(path, fix))
-        return is_about and not is_test(path)
 
     @remembered
     def _tests_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:

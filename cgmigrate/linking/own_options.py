@@ -43,10 +43,9 @@ _WORDS = re.compile(
     r"\bREMAINDER\b|\bUNPROCESSED\b|parse_known_args\(\)(?!\[0\])|\bsys\.(?:orig_)?argv\b|/proc/self/cmdline"
     r"|\bfrom sys import [^\n]*\bargv\b"
 )
-_INNER = r"(?:[^\n()]|\([^\n()]*\))*"
 _PLAIN_WORDS = re.compile(
     r"sys\.argv\[[0-2]\](?!\s*:)|parse_(?:known_)?args\(\s*(?:args\s*=\s*)?sys\.argv|sys\.argv(?:\[\d*:\])?\s*\+?=(?!=)"
-    rf"|sys\.argv\.(?:append|extend|insert)\(|\b(?:print|log\w*(?:\.\w+)?)\((?![^\n]*(?:\bin\b|==)){_INNER}join\({_INNER}argv{_INNER}\)(?!\s*[.\[])|\bmain\(\s*sys\.argv"
+    r"|sys\.argv\.(?:append|extend|insert)\(|\b(?:print|log\w*(?:\.\w+)?)\((?![^\n]*(?:len\(|re\.|find|split|\bin\b|==))[^\n]*join\([^\n]*argv|\bmain\(\s*sys\.argv"
     r"|#[^\n]*argv|(?:\*|\+ ?)sys\.argv\[1:\]"
 )
 """What passes the words of a command line on, adds some, prints all, or uses the first."""
@@ -95,7 +94,7 @@ class OwnOptions:
         """
         result: dict[str, str] = {}
         for path in (one for word in _WORDS_ARE_READ for one in self._code_with(word)):
-            if self._is_made_of(site, path) and (line := line_of_words(path)):
+            if self._is_made_of(site, path) and (line := _line_of_words(path)):
                 result[""] = f"{self.shown(path)}:{line} may look for words of this command line"
         for name in names:
             for path in self._code_with(name):
@@ -148,8 +147,7 @@ class OwnOptions:
 
     def _is_made_of(self, site: Site, path: str) -> bool:
         """Return whether a program that gets the flags of a site is a file of the project, and a file is part of it."""
-        every = (*(site.programs or ()), *site.scripts)
-        programs = [one for name in every for one in self._files_of_program(name)]
+        programs = [one for name in site.programs or site.scripts for one in self._files_of_program(name)]
         own = [one for one in programs if not is_part_of_megatron(one)]
         return any(path == one or self._may_run(one, path) for one in own)
 
@@ -160,8 +158,6 @@ class OwnOptions:
         return path in closure if closure is not None else name.search(text_if_readable(program) or "") is not None
 
     def _files_of_program(self, program: str) -> list[str]:
-        if not program.endswith(".py"):
-            return [one for name in (program, f"{program}.__main__") for one in self._files_named(name, "")]
         return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
 
     def _may_use(self, program: str, path: str) -> bool:
@@ -215,7 +211,7 @@ def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"\bargs\.{name}\b|[\"']{name}[\"']" if name == SCOPE else rf"\b{name}\b")
 
 
-def line_of_words(path: str) -> int:
+def _line_of_words(path: str) -> int:
     """Return the first line of a file that does more with the words of a command line than to pass them on."""
     return line_of_match(_WORDS, _PLAIN_WORDS.sub("", text_if_readable(path) or ""))
 

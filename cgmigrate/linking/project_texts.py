@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
 
 from cgmigrate.project.checkout import files_git_ignores, files_git_searches
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
@@ -20,10 +19,6 @@ from cgmigrate.text.remembered import remembered
 
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ENCODINGS = dict(zip(_MARKS, ("utf-8-sig", "utf-16", "utf-16"), strict=True))
-
-_CONFIG = "megatron/core/transformer/transformer_config.py"
-_INSTALLED = (f"*/lib*/{_CONFIG}", f"*/lib/python3*/site-packages/{_CONFIG}")
-"""Where environments and builds have the class; megatron-core itself is known by its other files."""
 
 
 @dataclass
@@ -51,9 +46,8 @@ class ProjectTexts:
 
     @cached_property
     def _ignored(self) -> list[str]:
-        """The files that git does not search, and what environments and builds have instead of megatron-core."""
-        classes = (str(path) for pattern in _INSTALLED for path in Path(self.top).glob(pattern))
-        return [os.path.realpath(one) for one in (*files_git_ignores(self.top), *classes)]
+        """The files that git does not search."""
+        return list(map(os.path.realpath, files_git_ignores(self.top)))
 
     @remembered
     def text(self, path: str) -> str:

@@ -37,13 +37,12 @@ _TOOL_WORDS = ("sed", "awk", "perl", "grep", "rg ", "yq", "jq", "head", "tail", 
 _OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "${0")
 _READ_WORDS = ("read_text", "read_bytes", "readline", "open(", "splitlines", "getsource", "hashlib", "fileinput")
 _TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/@!])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
-BY_POSITION = re.compile(
-    r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)(?=[\s)`]|$)"
+_BY_POSITION = re.compile(
+    r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
     r"|\bsed\s+(?:-\w+\s+)*[\"']?(?:\d+|\$)[,\d$]*[a-z]|\bNR\s*[=<>]|\bgetline\b|\bgit apply\b"
     r"|\bhash-object\b|\$\(shell cat|\$\(<|\bpatsubst\b|\$\(filter\b"
     r"|\b[yj]q\b.*(?:true|false|_entries|keys|length|select)"
 )
-"""Works by the positions or the number of words and lines, on their digest, or on another whole text."""
 _COMMANDS = re.compile(r"\|\|?|&&|;|\$\(|`")
 _PASSES_ON = re.compile(
     r"\s*(?:(?:if|then|do|else|exec|time|nohup|sudo|env|!|\(|\{)\s+)*(?:\w+=\S*\s+)*"
@@ -263,7 +262,7 @@ def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
     """Return whether a command gets a file as text: any that is not known to pass it on, to copy or to show it."""
     if path.endswith(".py"):
         return False
-    if BY_POSITION.search(line):
+    if _BY_POSITION.search(line):
         return True
     if not path.endswith(SHELL) or change.name not in line:
         return False
@@ -292,21 +291,6 @@ def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, s
         is_of_line = is_reached or change.has_gone(value) or not value.isalnum()
         if is_of_line and (change.is_cut_by(value) if is_reached and is_pattern else change.is_seen_by(value)):
             return line, value[:60]
-    whole = _compared_whole(_about(text, change)) if is_reached else None
-    return (whole.lineno, ast.unparse(whole)[:60]) if whole else None
-
-
-@lru_cache(maxsize=4096)
-def _compared_whole(text: str) -> ast.Compare | None:
-    """Return the first place of code that compares the text of a file with another text, which code makes or reads."""
-    nodes = list(ast.walk(_tree(text)))
-    read = {dotted(one.targets[0]) for one in nodes if isinstance(one, ast.Assign) and _is_text_of_file(one.value)}
-    for node in nodes:
-        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
-            sides = (node.left, node.comparators[0])
-            is_text = any(_is_text_of_file(one) or dotted(one) in read - {""} for one in sides)
-            if is_text and not any(isinstance(one, ast.Constant) for one in sides):
-                return node
     return None
 
 
@@ -314,13 +298,6 @@ def _compared_whole(text: str) -> ast.Compare | None:
 def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
     """Return the first match in a text, which is searched again for each fix."""
     return pattern.search(text)
-
-
-def _is_text_of_file(node: ast.expr) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name, value=of)):
-            return name in ("read", "read_text", "read_bytes") or (name == "strip" and _is_text_of_file(of))
-    return False
 
 
 def _about(text: str, change: TextChange) -> str:

@@ -169,7 +169,6 @@ class ShellDocument(TextDocument):
             linked=tuple(sorted(line.linked)),
             uncertain=is_part,
             programs=line.programs,
-            scripts=tuple(name for one in line.commands for name in one.modules),
             meets=self._meets(line),
         )
 

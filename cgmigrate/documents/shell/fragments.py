@@ -7,7 +7,6 @@ from collections.abc import Container, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
@@ -91,12 +90,6 @@ class Fragment:
         texts = [word.text for word in self.words if word.text]
         first = texts[0] if texts and self.words[0].text and not texts[0].startswith("-") else ""
         return next(scripts, first).rpartition("/")[2]
-
-    @property
-    def modules(self) -> list[str]:
-        """The modules that a command starts: ``python -m tools.launch``."""
-        texts = [word.text for word in self.words]
-        return [name for option, name in pairwise(texts) if option == "-m" and name]
 
 
 def may_run_again(path: Path) -> Path:
