@@ -16,6 +16,7 @@ from cgmigrate.lint.open_fixes import with_open_places
 from cgmigrate.lint.pages import documents_the_past, kept_page
 from cgmigrate.lint.plan import Plan, has_proposals, make_plan
 from cgmigrate.lint.related_files import RelatedFiles
+from cgmigrate.lint.rows_of_tests import rows_of
 from cgmigrate.lint.withholding import Limits, Support
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import SCOPE
@@ -229,6 +230,7 @@ class Planner:
             one.reader is Reader.BRIDGE and deprecated & one.before.keys() for one in examined.cases.values()
         )
         has_objects = has_objects or any(problem.may_be_proved for problem, _ in examined.problems)
+        has_objects = has_objects or bool(rows_of(examined))
         if top is None or self.options.stdin or not (has_objects or _unowned(file) is not None):
             return None
         if top not in self._objects:

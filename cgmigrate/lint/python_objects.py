@@ -19,6 +19,7 @@ from cgmigrate.lint.diagnostics import Applicability, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place, edit_sets_of, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.proof_rewrites import proof_rewrites
+from cgmigrate.lint.rows_of_tests import rows_of, use_not_followed, with_rows
 from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, names_in
 from cgmigrate.megatron.types import Reader
@@ -59,6 +60,7 @@ class ProvedSites:
 
     def added_to(self, examined: ExaminedFile) -> ExaminedFile:
         """Return the file with what is proved for it."""
+        examined = with_rows(examined, rows_of(examined) & self.groups.keys())
         relations = replace(
             examined.relations,
             proved=self.groups,
@@ -86,6 +88,8 @@ class _File:
     """The forms in which a fix can be written, if there are several."""
     texts: dict[tuple[tuple[Name, int], ...], str] = field(default_factory=dict)
     """The texts with some fixes applied."""
+    rows: frozenset[int] = frozenset()
+    """The dicts of a test of which only a proof shows that they are settings."""
 
     def form(self, name: Name, number: int) -> EditSet:
         """Return a fix in one of its forms."""
@@ -139,6 +143,8 @@ def proved_sites(
     ``outer_writer`` says what else sets settings of its objects, which prevents a proof. Nothing is proved for files
     alone that import nothing of Megatron: they only work with what others give them.
     """
+    rows = {path: rows_of(file) for path, file in files.items()}
+    files = {path: with_rows(file, rows[path]) for path, file in files.items()}
     candidates = {path: one for path, file in files.items() if (one := _candidates(path, file)).sets}
     if not any(
         file.examined.cases.keys() & {index for one in file.sets.values() for _, index in one.members}
@@ -153,6 +159,7 @@ def proved_sites(
     words = Words(listed)
     modules = Modules(texts, partial(_tree_of, files), listed)
     for path, file in candidates.items():
+        file.rows = rows[path]
         if (module := modules.read(path)) is not None and is_shim(module):
             file.sets = {name: one for name, one in file.sets.items() if one.because}
     context = next(iter(candidates.values())).examined.context
@@ -168,9 +175,13 @@ def proved_sites(
         modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with
     )
 
+    def trees_with(name: str) -> list[tuple[str, ast.AST]]:
+        read = ((path, modules.read(path)) for path in words.files_with([name]))
+        return [(path, module.tree) for path, module in read if module is not None]
+
     while True:
         proved = _by_file(candidates, proofs.components(), proofs, setters)
-        met = _met(candidates, proved, checkout.guard)
+        met = _met(candidates, proved, checkout.guard) | _escaping(candidates, proved, trees_with)
         if not met:
             return proved
         # The others are proved without these.
@@ -191,6 +202,22 @@ def _met(
             for name, one in candidates[path].sets.items():
                 places = [reasons[index] for _, index in one.members if index in reasons and index in groups]
                 met |= {name: places[0]} if places else {}
+    return met
+
+
+def _escaping(
+    candidates: Mapping[str, _File],
+    proved: Mapping[str, ProvedSites],
+    trees_with: Callable[[str], list[tuple[str, ast.AST]]],
+) -> dict[Name, str]:
+    """Return the proved rows of tests whose table other code uses, each with the reason."""
+    met: dict[Name, str] = {}
+    for path, one in proved.items():
+        file = candidates[path]
+        for name, edit_set in file.sets.items():
+            for index in {index for _, index in edit_set.members} & one.groups.keys() & file.rows:
+                if reason := use_not_followed(file.examined, index, one.accounted, trees_with):
+                    met[name] = reason
     return met
 
 
