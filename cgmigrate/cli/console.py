@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
@@ -50,7 +49,6 @@ class Output:
         self.reported: list[Reported] = []
         self.input_errors: list[InputError] = []
         self._root: str | None = None
-        self._progress_hidden: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
     def for_people(self) -> bool:
@@ -211,21 +209,6 @@ class Output:
         elif not failing:
             self.message("All of them are notes, so the exit status is 0.")
         return DIAGNOSTICS if failing and not self.reporting.exit_zero else CLEAN
-
-    @contextmanager
-    def progress(self) -> Iterator[None]:
-        """Show the progress of the run if stderr is a terminal."""
-        if self.reporting.quiet or not sys.stderr.isatty():
-            yield
-            return
-        from cgmigrate.cli.progress import shown
-
-        with shown(self.run) as self._progress_hidden:
-            yield
-
-    def progress_hidden(self) -> AbstractContextManager[None]:
-        """Return a context in which no progress is drawn, for printing and asking."""
-        return self._progress_hidden()
 
     @property
     def style(self) -> StreamStyle:

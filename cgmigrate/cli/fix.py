@@ -60,7 +60,7 @@ def _chooser(output: Output) -> Chooser:
         rule = output.run.known_rules[diagnostic.rule]
         return one(alone(path, text, diagnostic, output.rule_name(rule)), output.style).rstrip("\n")
 
-    return Chooser(show, partial(readable_diff, coloured=output.coloured()), output.progress_hidden)
+    return Chooser(show, partial(readable_diff, coloured=output.coloured()))
 
 
 class _Fixing:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,28 +33,26 @@ _LETTERS = "y,n,q,a,d,?"
 class Chooser:
     """Asks the user about each change.
 
-    ``show`` returns a path, text and diagnostic as lines, ``readable`` a diff for a terminal. ``progress_hidden``
-    returns a context in which no progress is drawn. ``quit`` is set once the user wants no more questions.
+    ``show`` returns a path, text and diagnostic as lines, ``readable`` a diff for a terminal. ``quit`` is
+    set once the user wants no more questions.
     """
 
     show: Callable[[str, str, LintDiagnostic], str]
     readable: Callable[[str], str]
-    progress_hidden: Callable[[], AbstractContextManager[None]]
     quit: bool = False
 
     def choose(self, files: Sequence[FileResult], fixes: Sequence[Fix]) -> set[str]:
         """Return the ids of the fixes that the user accepts."""
         accepted: set[str] = set()
         answer = ""
-        with self.progress_hidden():
-            for number, fix in enumerate(fixes, 1):
-                if self.quit or answer == "d":
-                    break
-                if answer != "a":
-                    of_fix = [checked for checked in files if checked.path in fix.paths]
-                    answer = self._answer_to(of_fix, fix, f"({number}/{len(fixes)})")
-                if answer in ("y", "a"):
-                    accepted.add(fix.id)
+        for number, fix in enumerate(fixes, 1):
+            if self.quit or answer == "d":
+                break
+            if answer != "a":
+                of_fix = [checked for checked in files if checked.path in fix.paths]
+                answer = self._answer_to(of_fix, fix, f"({number}/{len(fixes)})")
+            if answer in ("y", "a"):
+                accepted.add(fix.id)
         return accepted
 
     def _answer_to(self, files: Sequence[FileResult], fix: Fix, place: str) -> str:

@@ -136,19 +136,22 @@ class Handled(NamedTuple):
 
 def handle_files(run: Run, output: Output, handle: Callable[[FileResult], None]) -> Handled:
     """Handle every file with settings; print the paths that could not be used."""
+    from cgmigrate.cli.progress import ProgressLine
     from cgmigrate.project.inputs import InputError
 
     files: list[FileResult] = []
     failed = False
-    with command_errors(), output.progress():
+    progress = ProgressLine(sys.stderr, output.reporting.quiet or run.chooser is not None)
+    with command_errors():
         for item in run:
-            with output.progress_hidden():
-                input_error = item if isinstance(item, InputError) else _handle(item, handle)
-                if input_error is not None:
-                    failed = failed or input_error.missing
-                    output.input_error(input_error)
-                elif not isinstance(item, InputError):
-                    files.append(item.light)
+            progress.clear()
+            input_error = item if isinstance(item, InputError) else _handle(item, handle)
+            if input_error is not None:
+                failed = failed or input_error.missing
+                output.input_error(input_error)
+            elif not isinstance(item, InputError):
+                files.append(item.light)
+            progress.show(run.examined + 1, run.to_examine)
     return Handled(files, failed)
 
 

@@ -31,8 +31,6 @@ class FileContexts:
     """Notes of the run; those about releases are added."""
     unfollowed: list[str] = field(default_factory=list)
     """The roots of checkouts whose objects of code this run does not follow: it would take minutes."""
-    following: int = 0
-    """The number of files of code with settings whose objects are followed now, for the progress bar."""
     _seeds: dict[str, Seeds] = field(default_factory=dict)
     """By the folder of the file, as it is named on the command line."""
     _rules: dict[tuple[str, ...], dict[str, Rule]] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.document import is_written_in
 from cgmigrate.documents.python.key_places import KeyForm, KeyNotFollowedError, KeyPlace
 from cgmigrate.documents.sites import CannotEditError, Site
-from cgmigrate.linking.key_groups import KeyGroup, is_mapping, newer_names
+from cgmigrate.linking.key_groups import KeyGroup, is_mapping
 from cgmigrate.lint.closure import Write, counterexample
 from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.lint.edit_sets import FileGroup, Place, Proposal
@@ -279,28 +279,3 @@ def without_spans(file: ExaminedFile, spans: Sequence[Span]) -> ExaminedFile:
         diagnostics=tuple(one for one in file.diagnostics if not is_inside(one.span)),
         skipped=tuple(one for one in file.skipped if not is_inside(one[0].span)),
     )
-
-
-def without_accepted(file: ExaminedFile) -> ExaminedFile:
-    """Return a file without diagnostics about classes and lists that have each old key under its new names, too."""
-    document = file.document
-    if not isinstance(document, PythonDocument):
-        return file
-    catalogue = document.catalogue
-    try:
-        places = document.key_places(catalogue.captures)
-    except KeyNotFollowedError:
-        return file
-    owners: dict[int, list[KeyPlace]] = {}
-    for place in places:
-        if place.form in (KeyForm.FIELD, KeyForm.ELEMENT):
-            owners.setdefault(id(place.owner), []).append(place)
-    accepted = [of_owner for of_owner in owners.values() if _has_both(of_owner, document)]
-    spans = [document.span_of(place) for of_owner in accepted for place in of_owner]
-    return without_spans(file, spans) if spans else file
-
-
-def _has_both(places: Sequence[KeyPlace], document: PythonDocument) -> bool:
-    names = {place.name for place in places}
-    old = names & document.catalogue.deprecated
-    return bool(old) and all(newer_names(one, document.catalogue) & names for one in old)

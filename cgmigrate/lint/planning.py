@@ -112,7 +112,7 @@ class Planner:
         if (planned := self._with_key_group(file, examined)) is not None:
             return planned
         if file.source.syntax is not Syntax.YAML:
-            return self._plan_code(file, self._without_accepted(file, examined))
+            return self._plan_code(file, examined)
         if self._may_be_merged(file, examined) and (group := self._merged(file, examined)) is not None:
             return group
         if has_proposals(examined) or (file.document.builds_on and examined.has_fixes):
@@ -278,25 +278,21 @@ class Planner:
                 opened = self._opened(opened.source, document.working_with(OWNER_OF_OBJECTS), bom=opened.bom)
             self._code[path] = (
                 opened,
-                self._without_accepted(opened, self._examined(opened)),
+                self._examined(opened),
             )
         contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
         own = contexts.get(os.path.realpath(file.path))
         files = {path: one for path, (_, one) in self._code.items() if contexts[path] == own}
-        self.contexts.following = len(seeds)
-        try:
-            proved = proved_sites(
-                files,
-                Checkout(
-                    seeds,
-                    lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
-                    partial(with_open_places, related=self.related),
-                ),
-                self._outer_writer(top, file),
-                FixStyle(options.explicit, options.setters),
-            )
-        finally:
-            self.contexts.following = 0
+        proved = proved_sites(
+            files,
+            Checkout(
+                seeds,
+                lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
+                partial(with_open_places, related=self.related),
+            ),
+            self._outer_writer(top, file),
+            FixStyle(options.explicit, options.setters),
+        )
         if options.setters and not any(one.setters for one in proved.values()):
             self.contexts.notes.append(
                 "attributes are written, not calls: `setters` of the configuration names no function of the checkout "
@@ -382,14 +378,6 @@ class Planner:
             raise CannotMoveError("its files are of projects with other releases or rules")
         of_files = [self._related(one, keys, path in alone) for one, path in zip(every, paths, strict=True)]
         return self._plan(files, of_files, merge, keys)
-
-    def _without_accepted(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
-        """Return a file without diagnostics about code that copies keys under deprecated names and under new ones."""
-        if file.source.syntax is not Syntax.PYTHON or not self._may_share_keys(file, examined):
-            return examined
-        from cgmigrate.lint.key_groups import without_accepted
-
-        return without_accepted(examined)
 
     def _may_share_keys(self, file: OpenedFile, examined: ExaminedFile) -> bool:
         """Return whether a file has settings whose keys code may copy, or code that may copy them."""

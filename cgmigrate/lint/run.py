@@ -146,11 +146,6 @@ class Run:
         return self.contexts.known_rules
 
     @property
-    def following(self) -> int:
-        """The number of files of code with settings whose objects are followed now; 0 if none are."""
-        return self.contexts.following
-
-    @property
     def unfollowed(self) -> Sequence[str]:
         """The roots of checkouts whose objects of code this run does not follow, since that takes a minute."""
         return self.contexts.unfollowed
