@@ -175,7 +175,7 @@ def migrate_text(text: str, filename: AnyPath, options: Options | None = None) -
 def check_paths(paths: Iterable[AnyPath], options: Options | None = None) -> Report:
     """Return the diagnostics of files and folders. Raises TypeError, and ValueError for what cannot be used."""
     options = _checked_options(options)
-    run = _run(arguments.paths_of("paths", paths), _run_options(options), options)
+    run = _run(arguments.texts_of("paths", paths), _run_options(options), options)
     diagnostics: list[Diagnostic] = []
     unread: list[Unread] = []
     for item in run:
@@ -208,14 +208,14 @@ def parse_release(text: str) -> Release:
 def _run_of_text(text: str, filename: AnyPath, options: Options | None, rewrite: bool) -> Run:
     options = _checked_options(options)
     # Code that reads surrogates from a broken file gets the diagnostic about its encoding.
-    data = arguments.text_of("text", text).encode("utf-8", "surrogatepass")
-    stdin = (arguments.path_of("filename", filename), data)
+    data = text.encode("utf-8", "surrogatepass")
+    stdin = (arguments.text_of("filename", filename), data)
     return _run(("-",), replace(_run_options(options), stdin=stdin, rewrite=rewrite), options)
 
 
 def _checked_options(options: Options | None) -> Options:
     if options is not None and not isinstance(options, Options):
-        raise arguments.wrong_type("options", "cgmigrate.Options(...)", options)
+        raise TypeError(f"options has to be cgmigrate.Options(...), not {type(options).__name__}")
     return options or Options()
 
 
@@ -229,11 +229,11 @@ def _run_options(options: Options) -> RunOptions:
         target,
         tuple(code.upper() for code in arguments.texts_of("select", options.select)),
         tuple(code.upper() for code in arguments.texts_of("ignore", options.ignore)),
-        preview=arguments.flag_of("preview", options.preview),
-        unsafe=arguments.flag_of("unsafe_fixes", options.unsafe_fixes),
+        preview=options.preview,
+        unsafe=options.unsafe_fixes,
         rewrite=False,
         exclude=arguments.texts_of("exclude", options.exclude),
-        rule_folders=arguments.paths_of("rules", options.rules),
+        rule_folders=arguments.texts_of("rules", options.rules),
     )
 
 
@@ -242,7 +242,7 @@ def _run(paths: Sequence[str], run_options: RunOptions, options: Options) -> Run
     from cgmigrate.lint.run import Run
     from cgmigrate.project.cascade import Configurations
 
-    isolated = arguments.flag_of("isolated", options.isolated)
+    isolated = options.isolated
     configurations = Configurations("", isolated, bool(run_options.exclude), False, run_options.rule_folders)
     run = Run(paths, run_options, configurations)
     check_codes(run)

@@ -15,16 +15,7 @@ from cgmigrate.documents.python.nodes import parsed
 from cgmigrate.documents.python.source import dotted
 
 WORDS = (
-    ".items()",
-    ".values()",
-    "vars(",
-    "dir(",
-    "__dict__",
-    "asdict(",
-    "astuple(",
-    "fields(",
-    "filter(",
-    "attr(",
+    *(".items()", ".values()", "vars(", "dir(", "__dict__", "asdict(", "astuple(", "fields(", "filter(", "attr("),
     "[",
 )
 """One of them is in code that does so."""

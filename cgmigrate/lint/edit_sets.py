@@ -16,7 +16,6 @@ from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.lint.override_keys import refused_override
 from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
@@ -217,8 +216,7 @@ def _rewrite(
     if not _may_keep(group, own):
         return None, _all_blocked(group, own)
     if group.merge is not None:
-        refused = refused_override(group.objects_of(component), group.sites, rewrites, group.document)
-        if reason := _restored(group, rewrites) or refused:
+        if reason := _restored(group, rewrites):
             return None, {index: case.block(reason) for index, case in own.items()}
         proved = _proved(group, component, own, rewrites)
         if any(case.blocked and not own[index].blocked for index, case in proved.items()):

@@ -12,23 +12,8 @@ from cgmigrate.project.paths import is_below, shown_path
 from cgmigrate.text.files import bytes_if_readable
 
 SKIPPED = (
-    ".git",
-    ".hg",
-    ".jj",
-    ".svn",
-    ".eggs",
-    ".hypothesis",
-    ".ipynb_checkpoints",
-    ".mypy_cache",
-    ".nox",
-    ".pytest_cache",
-    ".ruff_cache",
-    ".tox",
-    ".venv",
-    "__pycache__",
-    "node_modules",
-    "site-packages",
-    "venv",
+    *(".git", ".hg", ".jj", ".svn", ".eggs", ".hypothesis", ".ipynb_checkpoints", ".mypy_cache", ".nox"),
+    *(".pytest_cache", ".ruff_cache", ".tox", ".venv", "__pycache__", "node_modules", "site-packages", "venv"),
 )
 """Folders of tools and of other projects: entered if git tracks files in them or the user names them."""
 RESULTS = frozenset(

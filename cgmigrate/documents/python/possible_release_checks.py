@@ -21,18 +21,8 @@ _EXITS = frozenset(("exit", "_exit", "quit", "skip", "abort"))
 """Functions that end the program, or a test."""
 _OF_VALUES = frozenset(
     (
-        "get",
-        "startswith",
-        "endswith",
-        "keys",
-        "items",
-        "values",
-        "lower",
-        "upper",
-        "strip",
-        "split",
-        "exists",
-        "is_file",
+        *("get", "startswith", "endswith", "keys", "items", "values", "lower", "upper", "strip", "split"),
+        *("exists", "is_file"),
     )
 )
 """Methods of plain values, which know nothing of releases."""

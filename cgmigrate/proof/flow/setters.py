@@ -23,21 +23,10 @@ from cgmigrate.proof.flow.world import SETTINGS, World
 
 _PURE = frozenset(
     (
-        "getattr",
-        "hasattr",
-        "isinstance",
-        "issubclass",
-        "list",
-        "tuple",
-        "set",
-        "sorted",
-        "str",
-        "len",
-        "any",
-        "all",
-        "bool",
+        *("getattr", "hasattr", "isinstance", "issubclass", "list", "tuple", "set", "sorted", "str", "len", "any"),
+        *("all", "bool", "iter", "type", "repr", "map", "filter", "zip", "enumerate"),
     )
-) | {"iter", "type", "repr", "map", "filter", "zip", "enumerate"}
+)
 _METHODS = frozenset(dir(str)) | {"get", "items", "keys", "values", "fromkeys"}
 _OF_LOCALS = frozenset(("append", "extend", "add", "insert"))
 """Builtins and methods that code of a setter may call; the last only on its own variables."""
