@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -89,14 +89,10 @@ class Output:
         return reported(checked, diagnostics, Naming(self._root, names), written)
 
     def rule_name(self, rule: Rule) -> RuleName:
-        """Return the names of a rule in the report, with the address of its page if the report has links."""
+        """Return the names of a rule in the report."""
         from cgmigrate.report import RuleName
 
-        if not self.style.links:
-            return RuleName(rule.id, rule.name)
-        from cgmigrate.report.rule_pages import page_of
-
-        return RuleName(rule.id, rule.name, page_of(rule.id))
+        return RuleName(rule.id, rule.name)
 
     def _write(self, text: str) -> None:
         lines = text.splitlines(keepends=True)
@@ -154,13 +150,14 @@ class Output:
         from cgmigrate.report import overview
         from cgmigrate.report.concise import MARK
         from cgmigrate.report.folding import folded
+        from cgmigrate.report.style import StreamStyle
 
         report, shown = self.report(), folded(self.reported)
         lines = overview.left_by_folder(shown)
         explain = explain_command(self.reported)
         if explain != report.next_command:
             lines.append(f"`{explain}` says more.")
-        style = style_of(sys.stderr, self.coloured(err=True))
+        style = StreamStyle(colours=self.coloured(err=True))
         mark = MARK if self.reporting.statistics or self.format == "concise" else ""
         for line in [*lines, *overview.last_lines(report, shown, style, mark)]:
             click.echo(line, err=True, color=self.colour)
@@ -212,12 +209,11 @@ class Output:
 
     @property
     def style(self) -> StreamStyle:
-        """The colours and links of the report's stream; none in a file."""
-        if self.reporting.output_file is not None:
-            from cgmigrate.report.style import PLAIN
+        """The colours of the report's stream; none in a file."""
+        from cgmigrate.report.style import StreamStyle
 
-            return PLAIN
-        return style_of(sys.stderr if self.to_stderr else sys.stdout, self.coloured(err=self.to_stderr))
+        is_coloured = self.reporting.output_file is None and self.coloured(err=self.to_stderr)
+        return StreamStyle(colours=is_coloured)
 
     def coloured(self, err: bool = False) -> bool:
         """Whether stdout (with ``err``, stderr) gets colours."""
@@ -238,17 +234,6 @@ def _fails(diagnostic: LintDiagnostic, least: Severity) -> bool:
 
     # A file that cannot be read may contain an error.
     return diagnostic.severity.reaches(least) or diagnostic.reports in UNREADABLE
-
-
-def style_of(stream: TextIO, coloured: bool) -> StreamStyle:
-    """Return what a stream shows."""
-    from cgmigrate.report.style import PLAIN, StreamStyle
-
-    if not coloured:
-        return PLAIN
-    from cgmigrate.cli.hyperlinks import shows_links
-
-    return StreamStyle(colours=True, links=shows_links(stream))
 
 
 def colour_option(option: str) -> bool | None:

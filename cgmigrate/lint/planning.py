@@ -128,9 +128,10 @@ class Planner:
     ) -> Planned:
         limits = [self._limits(file) for file in files]
         examined = [self._with_own_options(file, one) for file, one in zip(files, examined, strict=True)]
-        # The text of an editor has other lines than its file.
+        # The text of an editor has other lines than its file. One of code is all that its tools see.
         own = files[0].path if self.options.stdin else ""
-        examined = with_open_places(examined, self.related, own)
+        if not own or files[0].source.syntax is not Syntax.PYTHON:
+            examined = with_open_places(examined, self.related, own)
         return Planned(files, make_plan(examined, limits, self.one_by_one, merge, keys))
 
     def _with_own_options(self, file: OpenedFile, examined: ExaminedFile) -> ExaminedFile:
@@ -315,7 +316,8 @@ class Planner:
     def _document_of(self, path: str) -> Document | None:
         try:
             return self._member(path).document
-        except (OSError, UnicodeDecodeError):
+        except Exception:
+            # What is wrong with it is reported when it is its turn; the guard searches its text.
             return None
 
     # --- merged files -----------------------------------------------------------------------------

@@ -48,11 +48,10 @@ class TextReplacement:
 
 @dataclass(frozen=True, slots=True)
 class RuleName:
-    """How a report names a rule; ``page`` is the address of its documentation, where that is known."""
+    """How a report names a rule."""
 
     code: str
     name: str
-    page: str = ""
 
 
 @dataclass(frozen=True, slots=True)

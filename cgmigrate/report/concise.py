@@ -33,7 +33,7 @@ def headline(reported: Reported, style: StreamStyle = PLAIN) -> str:
 def rule_and_message(reported: Reported, style: StreamStyle = PLAIN) -> str:
     """Return the codes, the mark of a safe fix, and what is wrong."""
     diagnostic = reported.diagnostic
-    codes = ", ".join(style.link(rule.code, rule.page) for rule in reported.rules)
+    codes = ", ".join(rule.code for rule in reported.rules)
     mark = f" {MARK}" if diagnostic.applicability is Applicability.SAFE else ""
     places = more_places(reported)
     return f"{style.paint(codes, diagnostic.severity)}{mark} {in_text(diagnostic.message)}{places}"

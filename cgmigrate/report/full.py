@@ -37,7 +37,7 @@ def one(reported: Reported, style: StreamStyle = PLAIN) -> str:
 def _title(reported: Reported, style: StreamStyle) -> str:
     """Return the severity, the rule and what is wrong, in one line."""
     diagnostic = reported.diagnostic
-    codes = ", ".join(style.link(rule.code, rule.page) for rule in reported.rules)
+    codes = ", ".join(rule.code for rule in reported.rules)
     head = style.paint(f"{diagnostic.severity}[{codes}]", diagnostic.severity)
     names = ", ".join(rule.name for rule in reported.rules)
     return f"{head} {in_line(names)}: {_in_one_line(diagnostic.message)}"

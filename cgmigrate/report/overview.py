@@ -34,7 +34,7 @@ def overview(report: RunReport, style: StreamStyle = PLAIN, mark: str = "") -> s
         style.paint(f"{counted(len(diagnostics), 'diagnostic')} in {files}", "path"),
         "",
         "By rule:",
-        *_rows(_by_rule(diagnostics, style), "rule"),
+        *_rows(_by_rule(diagnostics), "rule"),
         "",
         "By folder:",
         *_rows(_by_folder(diagnostics), "folder"),
@@ -103,13 +103,13 @@ def left_by_folder(diagnostics: Sequence[Reported]) -> list[str]:
     return ["Not fixed without a decision, by folder:", *_rows(rows, "folder")]
 
 
-def _by_rule(diagnostics: Sequence[Reported], style: StreamStyle) -> list[tuple[int, str, str]]:
+def _by_rule(diagnostics: Sequence[Reported]) -> list[tuple[int, str, str]]:
     counts: dict[str, Counter[Applicability | None]] = {}
     labels: dict[str, tuple[str, str]] = {}
     for reported in diagnostics:
         for rule in reported.rules:
             counts.setdefault(rule.code, Counter())[_applicability(reported)] += 1
-            labels[rule.code] = (f"{style.link(rule.code, rule.page)}  {in_line(rule.name)}", rule.name)
+            labels[rule.code] = (f"{rule.code}  {in_line(rule.name)}", rule.name)
     longest = max((len(name) for _, name in labels.values()), default=0)
     return [
         (

@@ -14,6 +14,7 @@ from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Place, Related, Reported, RunReport, TextReplacement
 from cgmigrate.report.fix_words import capital, fix_words
 from cgmigrate.report.related import with_places
+from cgmigrate.report.rule_pages import public_page_of
 from cgmigrate.text.escaping import in_json
 
 _SEVERITY = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NOTE: "INFO"}
@@ -40,7 +41,7 @@ def _diagnostic(reported: Reported, suggested: set[tuple[str, str]]) -> dict[str
         "severity": _SEVERITY[diagnostic.severity],
         "code": {"value": diagnostic.rule},
     }
-    if page := reported.rules[0].page if reported.rules else "":
+    if page := public_page_of(diagnostic.rule):
         result["code"]["url"] = page
     if reported.related:
         result["related_locations"] = [_related(one) for one in reported.related]
