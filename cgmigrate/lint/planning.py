@@ -128,9 +128,9 @@ class Planner:
     ) -> Planned:
         limits = [self._limits(file) for file in files]
         examined = [self._with_own_options(file, one) for file, one in zip(files, examined, strict=True)]
-        # The text of an editor has other lines than its file. One of code is all that its tools see.
+        # The text of an editor has other lines than its file. Code, and what is no file, is all that is seen.
         own = files[0].path if self.options.stdin else ""
-        if not own or files[0].source.syntax is not Syntax.PYTHON:
+        if not own or (files[0].source.syntax is not Syntax.PYTHON and os.path.exists(own)):
             examined = with_open_places(examined, self.related, own)
         return Planned(files, make_plan(examined, limits, self.one_by_one, merge, keys))
 
