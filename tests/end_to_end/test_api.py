@@ -176,7 +176,7 @@ def test_paths_may_be_those_of_pathlib(project: Path) -> None:
     (project / "rules").mkdir()
     options = api.Options(select=["CG106"], ignore=["CG2"], exclude=["conf"], rules=[project / "rules"])
     assert api.check_paths([project], options).diagnostics == ()
-    with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not NoneType"):
+    with pytest.raises(TypeError, match=r"expected str, bytes or os\.PathLike object, not NoneType"):
         api.check_paths([None])  # type: ignore[list-item]
 
 
