@@ -86,7 +86,8 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
         for loop in _loops_of(node):
             sources = values.get(dotted(loop.iterated), [loop.iterated])
             bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
-            iterated |= dict.fromkeys(bound, _names_of(loop.iterated, sources))
+            names = _names_of(loop.iterated, sources)
+            iterated |= dict.fromkeys(bound, names)
             if all(map(_is_known_list, sources)):
                 # Its names are in the text.
                 continue
@@ -96,7 +97,7 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             if parts or looks_at_all:
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
                 entry_filter = _filter(loop.iterated, is_truth, parts)
-                yield replace(entry_filter, names=_names_of(loop.iterated, sources), types=_types_tested(loop))
+                yield replace(entry_filter, names=names, types=_types_tested(loop))
         if (
             node not in written
             and _is_view(node, own)
@@ -193,7 +194,7 @@ def _looks(loop: _Loop, own: Collection[str], sources: Sequence[ast.expr]) -> bo
     is_view, is_values = _is_view(loop.iterated, own), _is_entries(loop.iterated, "values")
     key, value = bound[0], bound[-1] if len(bound) > 1 or is_values else ""
     for node in loop.nodes():
-        is_test = node in loop.tests or isinstance(node, _TESTS) or (_is_call_of(node, _KINDS))
+        is_test = node in loop.tests or _is_test(node)
         if is_test and (_reads_by(node, key, sources) or (is_view and value and _has(node, value))):
             return True
         if is_view and _spells_flags(node, key, loop):

@@ -62,7 +62,7 @@ def key_group_of(
             own[path] = frozenset(name for _, names in named for name in names)
             continue
         for site, _ in named:
-            line = document.text.count("\n", 0, site.span.start) + 1
+            line = site.span.lines(document.text)[0]
             for name in site.own:
                 others.setdefault(name, f"{shown_path(path)}:{line}")
     if not own or len(own) > MOST_FILES:

@@ -172,8 +172,7 @@ class MappingCarriers:
 
     @remembered
     def _functions(self, path: str) -> list[_Function]:
-        every = (node for node, _ in chain.from_iterable(self._by_scope(path).values()))
-        return [node for node in every if isinstance(node, _FUNCTIONS)]
+        return [node for node in self._definitions(path) if isinstance(node, _FUNCTIONS)]
 
     @remembered
     def _by_scope(self, path: str) -> dict[str, list[_Passing]]:

@@ -123,7 +123,7 @@ class _Move:
 
     def _name(self, place: Place) -> str:
         file = self._files[place[0]]
-        line = file.document.text.count("\n", 0, self._mappings[place].span.start) + 1
+        line = self._mappings[place].span.lines(file.document.text)[0]
         return f"{file.path}:{line}"
 
     def _replacements(self) -> dict[str, list[str]]:
@@ -172,7 +172,7 @@ class _Move:
                     is_list = place.form in (KeyForm.FIELD, KeyForm.ELEMENT, KeyForm.SHOWN)
                     is_known = is_list or (place.name in before and not self._is_added(place.name))
                     if not is_known:
-                        line = file.document.text.count("\n", 0, place.span.start) + 1
+                        line = place.span.lines(file.document.text)[0]
                         raise CannotMoveError(f"{file.path}:{line} reads `{place.name}` already")
 
     def _is_added(self, name: str) -> bool:
@@ -188,7 +188,7 @@ class _Move:
         places = [one for one in document.key_places(new.keys()) if new[one.name] or one.form in _READS]
         had = {name for site in self._mappings.values() for name in site.own}
         if gone := next((one for one in places if one.name in had and not new[one.name] and one.form in _READS), None):
-            line = document.text.count("\n", 0, gone.span.start) + 1
+            line = gone.span.lines(document.text)[0]
             raise KeyNotFollowedError(f"`{gone.name}` is read, and would be deleted", line)
         self._check_lists(places, same, document)
         self._check_values(places, new, file)
@@ -210,14 +210,14 @@ class _Move:
                 elements = place.owner.elts if isinstance(place.owner, (ast.List, ast.Tuple, ast.Set)) else ()
                 names = {one.value for one in elements if isinstance(one, ast.Constant)}
                 if missing := sorted(needed - names):
-                    line = document.text.count("\n", 0, place.span.start) + 1
+                    line = place.span.lines(document.text)[0]
                     raise KeyNotFollowedError(f"the list has no `{missing[0]}`", line)
 
     def _check_values(self, places: Iterable[KeyPlace], new: Mapping[str, Sequence[str]], file: ExaminedFile) -> None:
         """Raise KeyNotFollowedError if code gives a key a value that is something else under its new name."""
         changed = [write for write in self._writes if write.before != write.after]
         for place in places:
-            line = file.document.text.count("\n", 0, place.span.start) + 1
+            line = place.span.lines(file.document.text)[0]
             for value in place.gets.constants if place.gets else ():
                 after = dict.fromkeys(new[place.name], value)
                 own = Write({place.name: value}, after, changed[0].reader, f"{file.path}:{line}")
