@@ -6,16 +6,17 @@ import re
 from collections.abc import Collection, Iterator
 
 from cgmigrate.linking.project_texts import ProjectTexts
+from cgmigrate.linking.text_tools import TextPlace
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 
-_DEFINES = r"^[ \t]*class (?:{names})\b(?!\([^)]*(?:{names}))"
+_DEFINES = r"^[ \t]*class {name}\b(?:\(([^)]*)\))?"
 _REPLACES = (
-    r"^[ \t]*(?:\w+\.)*(?:{names})(?:\.__\w+)?\s*=(?!=)|\b(?:{names})\.__\w+__\s*(?:=(?!=)|$)"
-    r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:\w+\.)*(?:{names})\b"
-    r"|(?<!\bcast)\(\s*(?:[\w.]+(?:\(\))?,\s*)?[\"'](?:\w+\.)*(?:{names})[\"']|\)\[\s*[\"'](?:{names})[\"']"
+    r"^[ \t]*(?:\w+\.)*{name}(?:\.__\w+)?\s*=(?!=)|\b{name}\.__\w+__\s*(?:=(?!=)|$)"
+    r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:\w+\.)*{name}\b"
+    r"|(?<!\bcast)\(\s*(?:[\w.]+(?:\(\))?,\s*)?[\"'](?:\w+\.)*{name}[\"']|\)\[\s*[\"']{name}[\"']"
 )
 """Assigns to a class or to a method of it, or gives its name to a function, which can replace it."""
-_IS_TEXT = r"[\"'](?:\w+\.)*(?:{names})[\"']"
+_IS_TEXT = r"[\"'](?:\w+\.)*{name}[\"']"
 _STUBS = re.compile(
     r"\bsys\.modules(?:\[|\.update|\.setdefault)|[\"']sys\.modules[\"']|\bmeta_path\b|\bMetaPathFinder\b"
     r"|\bModuleType\(|\b__import__ = "
@@ -23,6 +24,7 @@ _STUBS = re.compile(
 _EXPORTS = re.compile(r"^__all__\b[^\])]*", re.MULTILINE)
 """What a module exports is no use of it."""
 _PATCHES = re.compile(r"\bmock\.patch|\bmonkeypatch\.")
+_NAME = re.compile(r"\w+")
 _METHOD = re.compile(r"\b(\w+)\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)")
 _WORDS = (
     *("sys.modules", "__import__ =", "meta_path", "MetaPathFinder", "ModuleType"),
@@ -31,29 +33,48 @@ _WORDS = (
 _CODE = (".py", ".pyi", ".ipynb")
 
 
-def class_changes_in(texts: ProjectTexts, classes: Collection[str], *, is_own: bool) -> Iterator[tuple[str, int, str]]:
-    """Yield the places, with the code, that define, replace or patch one of some classes, or stand in for Megatron.
+def class_changes_in(texts: ProjectTexts, name: str, *, is_own: bool) -> Iterator[TextPlace]:
+    """Yield the places, with the code, that define, replace or patch a class.
 
-    A subclass of megatron-core's own is none: its object is one of the class. ``is_own`` says that the project may be
-    where the classes come from, and that a proof follows its definitions.
+    A subclass of one of Megatron's is none: its object is one of the class. ``is_own`` says that the project may be
+    where the class comes from, and that a proof follows its definitions.
     """
-    names = "|".join(sorted(classes))
-    patterns = [re.compile(one.format(names=names), re.MULTILINE) for one in (_DEFINES, _REPLACES, _IS_TEXT)]
-    for path in texts.holding((*_WORDS, *classes)):
-        if not path.endswith(_CODE) or is_part_of_megatron(path):
-            continue
-        text = _EXPORTS.sub(lambda match: "\n" * match.group().count("\n"), texts.text(path))
-        tried = patterns[is_own : len(patterns) if _PATCHES.search(text) else -1]
-        matches = [*(one.search(text) for one in tried), _patched_method(text)]
-        matches += [_STUBS.search(text)] if "megatron" in path + text and not is_own else []
-        for match in matches:
-            if match is not None:
-                yield path, text.count("\n", 0, match.start()) + 1, match.group().strip()
+    defines, *patterns = (re.compile(one.format(name=name), re.MULTILINE) for one in (_DEFINES, _REPLACES, _IS_TEXT))
+    for path, text in _code(texts, [name]):
+        match = None if is_own else defines.search(text)
+        if match is not None and not any(one == name or _imports(text, one) for one in _NAME.findall(match[1] or "")):
+            yield from _place(path, text, match)
+        for one in patterns if _PATCHES.search(text) else patterns[:1]:
+            yield from _place(path, text, one.search(text))
+
+
+def stand_ins_in(texts: ProjectTexts, *, is_own: bool) -> Iterator[TextPlace]:
+    """Yield the places, with the code, that replace a method of a class of Megatron, or stand in for a module of it."""
+    for path, text in _code(texts, _WORDS):
+        yield from _place(path, text, _patched_method(text))
+        if "megatron" in path + text and not is_own:
+            yield from _place(path, text, _STUBS.search(text))
+
+
+def _code(texts: ProjectTexts, words: Collection[str]) -> Iterator[tuple[str, str]]:
+    for path in texts.holding(words):
+        if path.endswith(_CODE) and not is_part_of_megatron(path):
+            yield path, _EXPORTS.sub(lambda match: "\n" * match.group().count("\n"), texts.text(path))
+
+
+def _place(path: str, text: str, match: re.Match[str] | None) -> Iterator[TextPlace]:
+    if match is not None:
+        yield path, text.count("\n", 0, match.start()) + 1, match.group().strip()
 
 
 def _patched_method(text: str) -> re.Match[str] | None:
     """Return where a method of a class that is imported from Megatron is replaced."""
     for match in _METHOD.finditer(text):
-        if re.search(rf"^from megatron[.\w]* import [^#\n]*\b{match[1]}\b", text, re.MULTILINE):
+        if _imports(text, match[1]):
             return match
     return None
+
+
+def _imports(text: str, name: str) -> bool:
+    """Return whether code imports a name from Megatron."""
+    return re.search(rf"^from megatron[.\w]* import (?:\([^)]*|[^#\n]*)\b{name}\b", text, re.MULTILINE) is not None

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
-from cgmigrate.linking.class_changes import class_changes_in
+from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.mapping_carriers import MappingCarriers
@@ -200,7 +200,11 @@ class OpenPlaces:
         text = self.texts.text(path)
         if not fix.is_proved:
             return reaches(text, os.path.realpath(fix.path))
-        return _ANY_OBJECT.search(text) is not None or not fix.makers.isdisjoint(_WORD.findall(text))
+        return _ANY_OBJECT.search(text) is not None or not fix.makers.isdisjoint(self._words_of(path))
+
+    @remembered
+    def _words_of(self, path: str) -> frozenset[str]:
+        return frozenset(_WORD.findall(self.texts.text(path)))
 
     def _is_read(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether something may read the data in which a place is.
@@ -233,7 +237,8 @@ class OpenPlaces:
         if fix.is_proved:
             yield from self._expecting(fix)
         if fix.classes:
-            changes = self._class_changes_of(fix.classes, is_own=fix.is_proved)
+            every = ("", *sorted(fix.classes))
+            changes = chain.from_iterable(self._class_changes_of(one, is_own=fix.is_proved) for one in every)
             yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
         yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
@@ -272,8 +277,10 @@ class OpenPlaces:
         return list(name_parts_in(self.texts, names))
 
     @remembered
-    def _class_changes_of(self, classes: frozenset[str], *, is_own: bool) -> list[OpenPlace]:
-        return [OpenPlace(*one) for one in class_changes_in(self.texts, classes, is_own=is_own)]
+    def _class_changes_of(self, name: str, *, is_own: bool) -> list[OpenPlace]:
+        """Return what changes a class; without a name, what stands in for any."""
+        every = class_changes_in(self.texts, name, is_own=is_own) if name else stand_ins_in(self.texts, is_own=is_own)
+        return [OpenPlace(*one) for one in every]
 
     def _filters_of(self, fix: FixOutline) -> list[tuple[OpenPlace, bool]]:
         """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
