@@ -197,14 +197,16 @@ class OpenPlaces:
 
     def _gets(self, path: str, fix: FixOutline) -> bool:
         """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""
-        text = self.texts.text(path)
         if not fix.is_proved:
-            return reaches(text, os.path.realpath(fix.path))
-        return _ANY_OBJECT.search(text) is not None or not fix.makers.isdisjoint(self._words_of(path))
+            return reaches(self.texts.text(path), os.path.realpath(fix.path))
+        words = self._words_of(path)
+        return words is None or not fix.makers.isdisjoint(words)
 
     @remembered
-    def _words_of(self, path: str) -> frozenset[str]:
-        return frozenset(_WORD.findall(self.texts.text(path)))
+    def _words_of(self, path: str) -> frozenset[str] | None:
+        """Return the words of a test, None if it goes through all that there is."""
+        text = self.texts.text(path)
+        return None if _ANY_OBJECT.search(text) else frozenset(_WORD.findall(text))
 
     def _is_read(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether something may read the data in which a place is.

@@ -130,13 +130,26 @@ class _Evaluation:
     result: EntryResult = field(default_factory=EntryResult)
 
     def run(self) -> None:
-        for before in self._paths(self.old, None):
+        try:
+            every = list(self._paths(self.old, None))
+        except NotFollowedError:
+            # No edit changes that.
+            self.result.touched = {}
+            raise
+        for before in every:
             self.result.uses |= before.uses
             self.result.lines |= before.lines
             if before.outcome.startswith("raises") and (before.is_test or not before.refuses):
                 self.result.outcomes.append(Outcome(frozenset(), is_useless=True))
+            elif self._is_same(before):
+                self.result.outcomes.append(Outcome(frozenset(before.uses)))
             else:
                 self.result.outcomes += [self._compared(before, after) for after in self._paths(self.new, before)]
+
+    def _is_same(self, before: FlowRun) -> bool:
+        """Return whether a path uses no settings, and only code that no edit changes."""
+        is_holding = any(one.is_holder for one in before.objects.values())
+        return not is_holding and all(self.new.modules.read(at) is one for at, one in before.touched.items())
 
     def _compared(self, before: FlowRun, after: FlowRun) -> Outcome:
         one = _compared(self.entry, before, after, self.old, self.new)

@@ -12,6 +12,7 @@ MOST_ITEMS = 256
 _MOST_BITS = 4096
 _LONGEST = 100_000
 _LONGEST_SHOWN = 2000
+_COLLECTIONS = (dict, list, tuple, set, frozenset)
 _WIDTH = re.compile(r"\d{4}|\*")
 """A width in the format of a text that makes a long one."""
 
@@ -22,13 +23,15 @@ class NotFollowedError(Exception):
 
 def check_size(value: object) -> None:
     """Raise NotFollowedError for a collection with too many parts, also for one that contains itself."""
+    if not isinstance(value, _COLLECTIONS):
+        return
     waiting, left = [value], MOST_PARTS
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):
             waiting += one
             waiting += one.values()
-        elif isinstance(one, (list, tuple, set, frozenset)):
+        elif isinstance(one, _COLLECTIONS):
             waiting += one
         left -= 1
         if left < len(waiting):
