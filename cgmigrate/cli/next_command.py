@@ -36,7 +36,7 @@ def next_command(diagnostics: Sequence[Reported], unfollowed: Sequence[str] = ()
     unsafe = ["--unsafe-fixes"] if context.params.get("unsafe_fixes") else []
     if "safe" in applicable or (unsafe and "unsafe" in applicable):
         return _fix(context, *unsafe)
-    if "unsafe" in applicable and unfollowed:
+    if "not analysed" in applicable:
         return _fix(context, "--diff", paths=[shown_path(top) for top in unfollowed])
     if "unsafe" in applicable:
         return _fix(context, "--unsafe-fixes", "--diff")

@@ -50,7 +50,7 @@ def candidates_of(
         fix = Fix(set_id(f"{name}\0{seen[name]}"), edit_set.applicability, paths, edit_set.because)
         candidate = Candidate(edit_set, fix)
         settled = [(place, limits[number]) for number, place in _settled_by(candidate, group, cases, limits)]
-        is_unsafe = edit_set.applicability is Applicability.UNSAFE
+        is_unsafe = edit_set.applicability is not Applicability.SAFE
         withheld_by = withheld(settled, is_unsafe) or unsupported(edit_set, group, cases, limits)
         withheld_by = withheld_by or unread(edit_set, group, limits)
         candidates.append(replace(candidate, withheld=withheld_by))

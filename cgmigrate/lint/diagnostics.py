@@ -27,6 +27,8 @@ class Applicability(WordEnum):
     """``fix`` applies it."""
     UNSAFE = "unsafe"
     """``fix --unsafe-fixes`` applies it."""
+    NOT_ANALYSED = "not analysed"
+    """``fix`` of the whole checkout analyses whether it is safe."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
 from cgmigrate.lint.set_ids import set_id
 from cgmigrate.lint.soundness import order_dependence, proposed_rewrites, replaced_risk
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import FIELDS, Settings
+from cgmigrate.megatron.types import Reader
 
 ABSENT = object()
 _Cases = Mapping[int, SiteCase]
@@ -401,7 +402,29 @@ def edit_sets_of(
     cases |= {place: _as_proved(cases[place], settings) for place, settings in computed.items()}
     sets += [EditSet({place: settings}, (place,), Applicability.SAFE) for place, settings in computed.items()]
     sets += _sets_of_problems(group, {place for one in proposals for place in one.members})
-    return _joined(group, sets), cases
+    return [_as_analysed(one, group, cases) for one in _joined(group, sets)], cases
+
+
+def may_be_proved(one: EditSet, cases: Mapping[Place, SiteCase]) -> bool:
+    """Return whether a set rewrites configurations of Megatron-Bridge that other code may set or read."""
+    return bool(one.because) and all(
+        place in cases
+        and cases[place].may_be_proved
+        and cases[place].reader is Reader.BRIDGE
+        and changed_names(cases[place].before, one.rewrites.get(place, {})) & cases[place].before.keys() <= {*FIELDS}
+        for place in one.members
+    )
+
+
+def _as_analysed(one: EditSet, group: FileGroup, cases: Mapping[Place, SiteCase]) -> EditSet:
+    """Return a set that is not analysed if only the objects of the checkout, which are not followed, make it unsafe."""
+    files = [group.files[number] for number in one.files]
+    if not one.because or any(file.relations.is_followed for file in files):
+        return one
+    alone = {problem.index for file in files for problem, _ in file.problems if problem.may_be_proved}
+    if may_be_proved(one, cases) or alone.issuperset(index for _, index in one.members):
+        return replace(one, applicability=Applicability.NOT_ANALYSED, because=())
+    return one
 
 
 def _computed(group: FileGroup, cases: Mapping[Place, SiteCase]) -> dict[Place, Settings]:

@@ -180,7 +180,7 @@ class FileChecker:
         from cgmigrate.lint.diagnostics import Applicability
         from cgmigrate.lint.plan import UnwritableError
 
-        allowed = (Applicability.SAFE, Applicability.UNSAFE) if self.options.unsafe else (Applicability.SAFE,)
+        allowed = tuple(Applicability) if self.options.unsafe else (Applicability.SAFE,)
         offered = [fix for fix in plan.fixes if fix.applicability in allowed]
         if self.options.group:
             offered = [fix for fix in offered if fix.id == self.options.group]

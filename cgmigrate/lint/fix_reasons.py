@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from cgmigrate.lint.diagnostics import Context, Fix, LintDiagnostic, Reason, SiteCase
+from cgmigrate.lint.diagnostics import Applicability, Context, Fix, LintDiagnostic, Reason, SiteCase
 from cgmigrate.lint.rule_texts import message
 
 OR_UNSAFE = ", or with --unsafe-fixes"
@@ -35,6 +35,8 @@ class SiteReasons:
         return self._with_risks(diagnostic) if blocked is None else self._with_block(diagnostic, blocked)
 
     def _with_risks(self, diagnostic: LintDiagnostic) -> LintDiagnostic:
+        if diagnostic.applicability is Applicability.NOT_ANALYSED:
+            return diagnostic
         # Its own reasons come first; those of other diagnostics follow, with their lines.
         reasons = sorted(self.case.risks, key=lambda reason: reason.rule not in ("", diagnostic.rule))
         texts = [self._message(reason.text) + self._reference(reason.rule, diagnostic) for reason in reasons]

@@ -206,7 +206,8 @@ class Planner:
         """Return the plan of a file of code, and of those whose fixes are proved only together with its own."""
         proved = self._proved(file, examined)
         if proved is None:
-            return self._plan([file], [examined])
+            relations = replace(examined.relations, is_followed=not self._is_unfollowed(file.path))
+            return self._plan([file], [replace(examined, relations=relations)])
         from cgmigrate.linking.merged_files import MergedSites
 
         real = os.path.realpath(file.path)
@@ -239,6 +240,13 @@ class Planner:
             self._objects[top] = {}
             self._objects[top] = self._proofs(top, file)
         return self._objects[top] if real in self._objects[top] else None
+
+    def _is_unfollowed(self, path: str) -> bool:
+        """Return whether this run leaves out the proofs of the checkout of a file."""
+        from cgmigrate.project.checkout import checkout_of
+
+        every = self.contexts.unfollowed
+        return bool(every) and checkout_of(os.path.dirname(os.path.realpath(path))) in every
 
     def _follows(self, top: str, seeds: Sequence[str]) -> bool:
         """Return whether the objects of a checkout are followed that has some files of code with settings.

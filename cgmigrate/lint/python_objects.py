@@ -10,19 +10,17 @@ from functools import lru_cache, partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.changes import same
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
 from cgmigrate.documents.sites import CannotEditError, Document, Role, Site
-from cgmigrate.lint.diagnostics import Applicability, SiteCase
-from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place, edit_sets_of, proposals_of
+from cgmigrate.lint.diagnostics import Applicability
+from cgmigrate.lint.edit_sets import EditSet, FileGroup, edit_sets_of, may_be_proved, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.proof_rewrites import proof_rewrites
 from cgmigrate.lint.rows_of_tests import rows_of, use_not_followed, with_rows
 from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, names_in
-from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test, shown_path
 from cgmigrate.proof.flow.changes import Change, Name, Releases
 from cgmigrate.proof.flow.modules import Modules
@@ -30,7 +28,6 @@ from cgmigrate.proof.flow.proofs import Proofs
 from cgmigrate.proof.flow.setters import setters_of
 from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.words import Words
-from cgmigrate.proof.flow.world import SETTINGS
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span
 
@@ -254,7 +251,7 @@ def _candidates(path: str, file: ExaminedFile) -> _File:
         {
             (path, number): one
             for number, one in enumerate(sets)
-            if (_are_sites(one, cases) or alone.issuperset(index for _, index in one.members))
+            if (may_be_proved(one, cases) or alone.issuperset(index for _, index in one.members))
             and not any(_is_guarded(document, index) for _, index in one.members)
             and _is_writable(file, one)
         },
@@ -263,22 +260,6 @@ def _candidates(path: str, file: ExaminedFile) -> _File:
 
 def _unsafe_set(index: int, settings: Settings) -> EditSet:
     return EditSet({(0, index): settings}, ((0, index),), Applicability.UNSAFE)
-
-
-def _are_sites(one: EditSet, cases: Mapping[Place, SiteCase]) -> bool:
-    """Return whether a set rewrites configurations of Megatron-Bridge that other code may set or read."""
-    return bool(one.because) and all(
-        place in cases
-        and cases[place].may_be_proved
-        and cases[place].reader is Reader.BRIDGE
-        and SETTINGS.issuperset(_changed(cases[place].before, one.rewrites.get(place, {})))
-        for place in one.members
-    )
-
-
-def _changed(before: Settings, after: Settings) -> set[str]:
-    """Return the settings that a rewrite changes or deletes; the others may have any meaning."""
-    return {name for name, value in before.items() if name not in after or not same(value, after[name])}
 
 
 def _is_guarded(document: PythonDocument, index: int) -> bool:

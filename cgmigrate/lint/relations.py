@@ -32,6 +32,8 @@ class Relations:
     """Why it is not known how these files have to change together."""
     key_places: Sequence[Span] = ()
     """Where code names keys that move with the mappings that have them."""
+    is_followed: bool = True
+    """Whether this run analyses the objects of the checkout."""
     proved: Mapping[int, int] = field(default_factory=dict)
     """The sites whose fixes are proved for all code that has their objects, by index, each with the number of those
     that are written together."""
@@ -58,7 +60,8 @@ def with_relations(case: SiteCase, relations: Relations, context: Context) -> Si
     if option := relations.own_options.get(case.site.index, ""):
         return case.risk(option)
     if place := relations.open_places.get(case.site.index, ""):
-        return case.risk(place)
+        # A proof accounts for more places.
+        return case.risk(place, of_object=not relations.is_followed)
     final = case.before if case.final is None else case.final
     for name, reason in relations.option_reads.get(case.site.index, {}).items():
         if final != case.before if not name else final.get(name) != case.before.get(name):

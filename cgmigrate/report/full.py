@@ -73,14 +73,13 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
     diagnostic = reported.diagnostic
     if not diagnostic.fix_text:
         return
-    safe = diagnostic.applicability is Applicability.SAFE
-    parts = ["safe" if safe else "unsafe"]
+    parts = [str(diagnostic.applicability)]
     if other := reported.fixed_with:
         same_line = other.line == reported.start.line
         parts.append(f"fixed together with {f'column {other.column}' if same_line else f'line {other.line}'}")
-    elif reported.proof:
+    elif diagnostic.applicability is Applicability.SAFE and reported.proof:
         parts[0] += f": {reported.proof}"
-    if not safe:
+    if diagnostic.applicability is Applicability.UNSAFE:
         parts.append("use --unsafe-fixes")
     yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix_text)} ({', '.join(parts)})"
     yield from diff(hunks, gutter)

@@ -22,7 +22,7 @@ MANY = 50
 """Diagnostics that are shown without an overview before them."""
 MOST_ROWS = 12
 """Rules, folders or releases that are listed; the rest is counted."""
-_KINDS = {Applicability.SAFE: "safe", Applicability.UNSAFE: "unsafe", None: "to decide"}
+_KINDS: dict[Applicability | None, str] = {**{one: str(one) for one in Applicability}, None: "to decide"}
 """Applicability of a fix in words; None is also that of a fix that only a person applies."""
 
 
@@ -72,6 +72,7 @@ def fixes(diagnostics: Iterable[Reported], mark: str = "") -> str:
     words = {
         Applicability.SAFE: f"safe ({mark})" if mark else "safe",
         Applicability.UNSAFE: "unsafe (--unsafe-fixes)",
+        Applicability.NOT_ANALYSED: "not analysed",
         None: "for you to decide",
     }
     return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts[kind])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -72,6 +73,8 @@ def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
         result = cgmigrate(*arguments, *releases)
         assert "objects are not followed across 3 files of code with settings" in result.stderr
         assert "\n+" not in result.stdout
+        assert re.search(r"^Fixes: \d+ not analysed", result.stderr, re.MULTILINE)
+        assert "unsafe" not in result.stdout
         assert f"\nNext: cgmigrate fix --from 0.17 --to {NEWEST} --diff .\n" in result.stderr
 
     result = cgmigrate("fix", "--diff", *releases, ".")
