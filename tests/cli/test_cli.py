@@ -183,7 +183,7 @@ def test_a_file_of_50_mb_is_reported_and_not_parsed(project: Path, cgmigrate) ->
         file.write(b"enable_cuda_graph: true\n")
     result = cgmigrate("check", ".")
     assert result.exit_code == 1
-    assert f"[CG008] too-large: the file has {path.stat().st_size:,} bytes" in result.stdout
+    assert f"[CG008] file-too-large: the file has {path.stat().st_size:,} bytes" in result.stdout
 
 
 def test_an_alias_bomb_is_no_input_error(project: Path, cgmigrate) -> None:
@@ -326,7 +326,7 @@ def test_a_parent_is_not_rewritten_under_the_feet_of_its_child(project: Path, cg
     assert parent.read_text() == PARENT
     assert (project / "configs/child.yaml").read_text() == child
     assert "configs/base.yaml:3:5: CG010" in places_in(result.stdout)
-    assert "merged-into-other-files: the file is merged into `configs/child.yaml`" in result.stdout
+    assert "merged-into-unresolved-config: the file is merged into `configs/child.yaml`" in result.stdout
     assert result.exit_code == 1
 
 
