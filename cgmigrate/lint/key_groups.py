@@ -108,7 +108,7 @@ class _Move:
             for site in _others_in(file)
         ]
         if pair := counterexample(writes, self._files[0].context):
-            raise CannotMoveError(f"something else would be captured by {pair}")
+            raise CannotMoveError(f"{pair} would capture something else")
 
     @cached_property
     def _writes(self) -> Sequence[Write]:

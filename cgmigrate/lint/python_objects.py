@@ -153,7 +153,7 @@ def proved_sites(
     ):
         return {}
     if outer_writer:
-        return _withheld(candidates, f"{outer_writer} may override it by its deprecated name")
+        return _withheld(candidates, f"{outer_writer} may set its deprecated name")
     texts = {path: file.document.text for path, file in files.items()}
     listed = lru_cache(maxsize=1)(lambda: tuple(checkout.list_code()))
     words = Words(listed)

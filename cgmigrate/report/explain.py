@@ -55,7 +55,7 @@ def fix_in_words(rule: Rule) -> str:
     if safe:
         rest = " (some cases only with --unsafe-fixes)" if unsafe else ""
         return f"applied if the same graphs are captured before and after{rest}."
-    return "with --unsafe-fixes." if unsafe else "none; the diagnostic says what to write."
+    return "with --unsafe-fixes." if unsafe else "none; the diagnostic shows what to write."
 
 
 def _kinds_of_fix(rule: Rule) -> tuple[bool, bool]:

@@ -62,9 +62,7 @@ def _last_line(reported: Reported, hunks: list[Hunk]) -> int:
 def _marks(reported: Reported) -> list[Mark]:
     main = Mark(reported.start, reported.end, reported.label, reported.diagnostic.severity)
     others = {(label.start, label.end): label.text for label in reported.labels}
-    others = {
-        (one.start, one.end): f"{one.rule}, has to change together with it" for one in labelled(reported)
-    } | others
+    others = {(one.start, one.end): f"{one.rule}, has to change with it" for one in labelled(reported)} | others
     return [main, *(Mark(start, end, text, "label", "-") for (start, end), text in others.items())]
 
 
@@ -78,7 +76,7 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
     if other := reported.fixed_with:
         same_line = other.line == reported.start.line
         parts.append(f"fixed together with {f'column {other.column}' if same_line else f'line {other.line}'}")
-    elif reported.proof:
+    elif reported.proof and safe:
         parts[0] += f": {reported.proof}"
     if not safe:
         parts.append("use --unsafe-fixes")

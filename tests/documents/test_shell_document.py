@@ -513,7 +513,7 @@ def test_flags_in_braces_are_reported(project: Path, cgmigrate: Run, path: str, 
     assert (project / path).read_text() == text.format(word=word)
     assert ("1 diagnostic remains" in result.stderr) is bool(flag)
     checked = cgmigrate("check", ".")
-    assert (f"`{word}` is several flags for a shell, `{flag}` among them" in checked.stdout) is bool(flag)
+    assert (f"`{word}` expands to several flags in a shell, `{flag}` among them" in checked.stdout) is bool(flag)
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_a_page_waits_for_the_code_that_reads_its_keys(project: Path, cgmigrate)
     )
     subprocess.run(["git", "add", "."], cwd=project, check=True)
     result = cgmigrate("fix", "--docs", "a.md")
-    assert "setup.py:5 has `cuda_graph_scope`" in result.stdout
+    assert "setup.py:5 also uses `cuda_graph_scope`" in result.stdout
     assert "cuda_graph_scope" in (project / "a.md").read_text()
 
 

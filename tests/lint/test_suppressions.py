@@ -134,10 +134,7 @@ def test_what_is_rewritten_together_stays_together(project: Path, cgmigrate) -> 
         "two:\n  external_cuda_graph: true", "two:\n  cuda_graph_impl: transformer_engine"
     )
     assert reported(result) == [(3, "CG106")]
-    assert (
-        "blocked by: CG102 on line 2, which a comment suppresses and which has to change together with it"
-        in result.stdout
-    )
+    assert "blocked by: CG102 on line 2, which a comment suppresses and which has to change with it" in result.stdout
 
 
 def test_sites_that_share_an_anchor_stay_together(project: Path, cgmigrate) -> None:

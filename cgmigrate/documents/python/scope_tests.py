@@ -106,7 +106,7 @@ class ScopeTests:
         assert isinstance(scope, ast.Attribute)
         member, config = enum_member(left, self.names), self.report.source.of(scope.value)
         if not self.report.owners.is_config(scope.value):
-            text = f"{meaning(SCOPE)}; `{config}.{SCOPE}` is a copy of it, made elsewhere in this file"
+            text = f"{meaning(SCOPE)}; `{config}.{SCOPE}` is a copy made elsewhere in this file"
             self.report.add(node, Message(ProblemKind.READ, text))
             return
         text = of_membership(kind_of(scope.value))
@@ -120,7 +120,7 @@ class ScopeTests:
             self.report.add(node, Message(ProblemKind.FULL_ITERATION_TEST, text, replacement))
         elif member == "full_iteration_inference":
             sign = "==" if inside else "!="
-            advice = f"`{config}.inference_cuda_graph_scope {sign} InferenceCudaGraphScope.block` says what is meant"
+            advice = f"`{config}.inference_cuda_graph_scope {sign} InferenceCudaGraphScope.block` is the new test"
             self.report.add(node, Message(ProblemKind.FULL_ITERATION_TEST, text, advice=advice))
         else:
             self.report.add(node, Message(ProblemKind.READ, text))

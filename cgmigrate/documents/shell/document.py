@@ -58,7 +58,7 @@ _TOO_DEEP = "commands are nested too deeply for cgmigrate to read the script"
 _MORE_WORDS = "`xargs` or `parallel` adds words to the command, and the script has flags in another text"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
-_OF_VARIABLE = "`${variable}` has the value, and whoever changes the variable would have to know the new flag"
+_OF_VARIABLE = "`${variable}` has the value, and code that sets the variable has to use the values of the new flag"
 _WHERE_SET = "an expansion of a variable, which counts only where the variable is set"
 _ADDS_WORDS = re.compile(r"(?<![\w.-])(?:xargs|parallel)(?![\w.-])")
 _SOME_ARGUMENT = re.compile(r"\$\{[@*\d]")
@@ -214,7 +214,7 @@ class ShellDocument(TextDocument):
             return reason
         counts = Counter(use.setting for use in written)
         twice = next((use.key for use in written if counts[use.setting] > 1), "")
-        return f"`{twice}` is written twice; the last one counts" if twice else ""
+        return f"`{twice}` is written twice; the last one takes effect" if twice else ""
 
     @cached_property
     def _may_join_words(self) -> bool:
