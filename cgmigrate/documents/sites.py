@@ -34,7 +34,7 @@ PROSE = "a comment, docstring or message"
 """Owner of a name in text for people; reported with ``--verbose`` only."""
 
 
-HISTORY = "documentation of former names (changelogs, folders of a version, tables and examples of old and new names)"
+HISTORY = "documentation of old names (changelogs, folders of a version, tables and examples of old and new names)"
 """Owner of a name that a page keeps; without ``--verbose`` only their number is reported."""
 
 

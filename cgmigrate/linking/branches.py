@@ -60,7 +60,7 @@ def variants(sites: Sequence[Site], component: Sequence[int]) -> list[Variant]:
     """Return the sites for each combination of branches in one component. Raises CannotMergeError for too many."""
     choices = _choices(sites, component)
     if prod(len(choice.branches) for choice in choices.values()) > MOST:
-        raise CannotMergeError(f"its conditions have more than {MOST} combinations with those beside it")
+        raise CannotMergeError(f"its conditions have more than {MOST} combinations with those of other settings")
     result = []
     for numbers in product(*(range(len(choice.branches)) for choice in choices.values())):
         picks = dict(zip(choices, numbers, strict=True))

@@ -333,7 +333,7 @@ def _empties_block(file: ExaminedFile, one: EditSet) -> bool:
 
 
 def _turned_off(file: ExaminedFile, one: EditSet, *, everywhere: bool = False) -> tuple[EditSet, ...]:
-    """Return a fix that names no implementation where flags are deleted that are off. Empty if there are none."""
+    """Return a fix that sets no implementation where flags are deleted that are off. Empty if there are none."""
     sites = file.document.sites
     off = {
         place: {**settings, IMPL: "none"}

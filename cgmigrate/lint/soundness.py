@@ -148,7 +148,7 @@ def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
         return ""
     first, second = describe_both(was, now)
     return (
-        f"Megatron-Bridge up to 0.5 captures {first}; since 0.6 it clears the scope under `none` "
+        f"Megatron-Bridge up to 0.5 captures {first}; since 0.6 it clears the scope with `none` "
         f"before megatron-core reads `{boolean}`, and captures {second}: which is meant?"
     )
 

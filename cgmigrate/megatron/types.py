@@ -66,7 +66,7 @@ class ResolvedConfiguration:
 
 
 class Backend(enum.Enum):
-    """The implementation that captures graphs of layers."""
+    """The implementation that captures per-layer graphs."""
 
     LOCAL = "local"
     """megatron-core's own graphs."""
@@ -93,7 +93,7 @@ class Iteration:
     """One graph of the whole training iteration."""
 
     nested: Layers | None = None
-    """Graphs of layers that are captured in it, which only releases up to 0.16 do."""
+    """Per-layer graphs that are captured in it, which only releases up to 0.16 do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ def test_a_line_without_settings_names_the_nearest(chain: Path, cgmigrate) -> No
     )
 
 
-def test_a_file_without_settings_says_so(project: Path, cgmigrate) -> None:
+def test_a_file_without_settings_is_reported(project: Path, cgmigrate) -> None:
     write("a.yaml", "a: 1\n")
     assert cgmigrate("explain", "a.yaml:1").exit_code == 1
     result = cgmigrate("explain", "a.yaml")

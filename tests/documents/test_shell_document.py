@@ -527,10 +527,10 @@ def test_braces_in_prose_are_not_reported(project: Path, cgmigrate: Run, text: s
 @pytest.mark.parametrize(
     ("word", "place"),
     [
-        ("${GRAPHS:+--enable-cuda-graph}", "counts only where the variable is set"),
-        ("${GRAPHS+--enable-cuda-graph}", "counts only where the variable is set"),
-        ("${GRAPHS:---enable-cuda-graph}", "counts only where the variable is not set"),
-        ("${GRAPHS:=--enable-cuda-graph}", "counts only where the variable is not set"),
+        ("${GRAPHS:+--enable-cuda-graph}", "takes effect only if the variable is set"),
+        ("${GRAPHS+--enable-cuda-graph}", "takes effect only if the variable is set"),
+        ("${GRAPHS:---enable-cuda-graph}", "takes effect only if the variable is not set"),
+        ("${GRAPHS:=--enable-cuda-graph}", "takes effect only if the variable is not set"),
     ],
 )
 @pytest.mark.parametrize("line", ["python pretrain_gpt.py {word} --bf16\n", 'ARGS="--bf16 {word}"\n'])

@@ -194,7 +194,7 @@ def test_merges_that_are_not_known_stay_unsafe(project: Path, child: str) -> Non
 
 
 def test_a_set_is_not_written_if_one_merged_result_is_refused(project: Path) -> None:
-    """NeMo-RL refuses local graphs of layers, so neither file may change."""
+    """NeMo-RL refuses local per-layer graphs, so neither file may change."""
     base = "policy:\n  megatron_cfg:\n    cuda_graph_impl: local\n    cuda_graph_scope: full_iteration\n"
     child = "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: attn\n"
     files(project, base=base, child=child)

@@ -126,7 +126,7 @@ def test_names_that_stay_are_counted(project: Path, cgmigrate) -> None:
     write(project / "docs/0.4.2/a.md", PAGE)
     result = cgmigrate("check", ".")
     assert result.exit_code == 0 and result.stdout == ""
-    assert "note: 4 deprecated names left unchanged in documentation of former names" in result.stderr
+    assert "note: 4 deprecated names left unchanged in documentation of old names" in result.stderr
     assert "CHANGELOG.md:2" in cgmigrate("check", "-v", ".").stderr
     assert cgmigrate("fix", "--docs", "--unsafe-fixes", ".").exit_code == 0
     assert (project / "docs/0.4.2/a.md").read_text() == PAGE

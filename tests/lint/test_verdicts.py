@@ -114,7 +114,7 @@ def test_the_layers_of_a_part_of_a_command_line_are_not_known() -> None:
 
 @pytest.mark.parametrize("target", [Release(0, 17), Release(0, 18), Release(0, 19)], ids=str)
 def test_reinforcement_learning_trains_without_graphs_by_default(target: Release) -> None:
-    """Executed upstream: tests/unit_tests/rl/test_rl_utils.py toggles the graphs of `local` around the rollouts."""
+    """Executed upstream: tests/unit_tests/rl/test_rl_utils.py toggles the `local` graphs around the rollouts."""
     flags = "--perform-rl-step --cuda-graph-impl"
     assert of_line(f"{flags} local", "train_rl.py", target).startswith(f"{target}: whole layers (local) in inference")
     both = of_line(f"{flags} local --rl-training-cuda-graphs", "train_rl.py", target)

@@ -31,7 +31,7 @@ Run = Callable[..., Result]
 
 TWO = "model:\n  hidden_size: 8\n  external_cuda_graph: true\n  cuda_graph_scope: attn\n"
 REFUSED = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
-"""An error that a person has to decide."""
+"""An error that needs review."""
 QUOTING = """\
 id: AA001
 name: quoting

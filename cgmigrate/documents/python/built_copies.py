@@ -5,7 +5,7 @@
     config.cuda_graph_impl = megatron_config.cuda_graph_impl
     config.cuda_graph_scope = megatron_config.cuda_graph_scope
 
-Both objects were validated, and neither is again: the copies of the booleans say nothing, the implementation says who
+Both objects were validated, and neither is again: the copies of the booleans mean nothing, the implementation shows who
 captures. A scope of 0.17 says what of a layer is captured, and what is for inference: since 0.18 these are two fields.
 """
 

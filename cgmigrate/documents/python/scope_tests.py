@@ -215,7 +215,7 @@ class ScopeTests:
 def full_iteration_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
     """Return the object of which a comparison asks whether its scope is the full iteration, and whether it says so.
 
-    Both are None for any other code. The value is a text; of a recipe, the scope is what was assigned.
+    Both are None for any other code. The value is a text; of a recipe, the scope is the assigned value.
     """
     match node:
         case ast.Compare(left=ast.Constant(value="full_iteration"), ops=[operator], comparators=[scopes]):

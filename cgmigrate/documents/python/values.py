@@ -151,5 +151,5 @@ def _item(node: ast.expr, names: Names) -> str | None:
 
 def _boolean(value: object) -> object:
     if isinstance(value, str):
-        return Undecided(repr(value), "not a boolean (in Python any text that is not empty counts as true)")
+        return Undecided(repr(value), "not a boolean (Python treats any non-empty string as true)")
     return bool(value)

@@ -130,4 +130,4 @@ def _boolean(value: object, flag: bool) -> object:
             read = scalar_value(plain_node(value))
             if isinstance(read, bool):
                 return read
-    return Undecided(str(value), "not a boolean (in Python any text that is not empty counts as true)")
+    return Undecided(str(value), "not a boolean (Python treats any non-empty string as true)")
