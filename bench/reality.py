@@ -19,8 +19,8 @@ lacks is silent. Of the other projects it has places and what cgmigrate makes of
     reported  has a diagnostic and no fix
     kept      in a note of names that are left unchanged
 
-`reality/judgements.tsv` has lines that somebody read: `rewrite` (a fix exists that keeps what is captured), `report` (it
-needs review) and `stay`. A line that must stay and is rewritten by `fix` makes the exit status 1.
+`reality/judgements.tsv` has lines that somebody read: `rewrite` (a fix exists that keeps what is captured), `report`
+(it needs review) and `stay`. A line that must stay and is rewritten by `fix` makes the exit status 1.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def test_a_pin_that_names_no_release_is_named(
     monkeypatch.chdir(project)
     write(project / name, text)
     assert find_pin(project)[0] is None
-    named = f"megatron-core is pinned by {how}, which does not show the release: assuming "
+    named = f"megatron-core is pinned by {how}, not by a release: assuming "
     assert resolve(project, None, None).notes == (f"{named}0.17 to {NEWEST}; set --from/--to",)
     assert resolve(project, Release(0, 16), None).notes == (f"{named}{NEWEST}; set --to",)
     assert resolve(project, None, Release(0, 18)).notes == (f"{named}0.17; set --from",)
@@ -87,7 +87,7 @@ def test_a_pin_that_names_no_release_is_named(
 def test_a_range_beside_a_git_revision_names_the_revision(project: Path) -> None:
     write(project / "pyproject.toml", f'[project]\ndependencies = ["megatron-core>=0.16"]\n{UV}{{rev = "{SHA}"}}\n')
     notes = resolve(project, None, None).notes
-    named = f"pinned by a git revision (pyproject.toml:4), which does not show the release: assuming 0.17 to {NEWEST}"
+    named = f"pinned by a git revision (pyproject.toml:4), not by a release: assuming 0.17 to {NEWEST}"
     assert any(named in note for note in notes)
 
 
