@@ -193,7 +193,7 @@ def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> No
         ("ignore[CG102, CG301]", "CG301 in this comment suppresses nothing"),
         ("ignore[CG999]", "CG999 in this comment suppresses nothing: no rule's code begins with it"),
         ("ignore", "this comment suppresses nothing: it has no rule code; write `cgmigrate: ignore[CODE] reason`"),
-        ("ignore[]", "this comment suppresses nothing: it names no rule"),
+        ("ignore[]", "this comment suppresses nothing: it has no rule code"),
         ("ignore[CG102", "this comment suppresses nothing: the bracket is not closed"),
         ("ignroe[CG102]", "this comment suppresses nothing: `ignroe` is not a suppression; write"),
         ("ignore-file[CG2]", "CG2 in this comment suppresses nothing: there is no such diagnostic in the file"),
