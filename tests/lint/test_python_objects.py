@@ -70,13 +70,13 @@ def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
 
     for arguments in (("check", "."), ("fix", "--diff", one), ("fix", "--diff", "skills", one)):
         result = cgmigrate(*arguments, *releases)
-        assert "objects are not followed across 3 files of code with settings" in result.stderr
+        assert "only `fix` follows objects across 3 files of code" in result.stderr
         assert "\n+" not in result.stdout
         assert f"\nNext: cgmigrate fix --from 0.17 --to {NEWEST} --diff .\n" in result.stderr
 
     result = cgmigrate("fix", "--diff", *releases, ".")
     assert "\n+" in result.stdout
-    assert "objects are not followed" not in result.stderr
+    assert "follows objects across" not in result.stderr
 
 
 def test_a_proof_that_ends_with_an_error_is_reported_once(
