@@ -19,8 +19,8 @@ lacks is silent. Of the other projects it has places and what cgmigrate makes of
     reported  has a diagnostic and no fix
     kept      in a note of names that are left unchanged
 
-`reality/judgements.tsv` has lines that somebody read: `rewrite` (a fix exists that keeps what is captured), `report` (a
-person decides) and `stay`. A line that must stay and is rewritten by `fix` makes the exit status 1.
+`reality/judgements.tsv` has lines that somebody read: `rewrite` (a fix exists that keeps what is captured), `report`
+(it needs review) and `stay`. A line that must stay and is rewritten by `fix` makes the exit status 1.
 """
 
 from __future__ import annotations
@@ -448,7 +448,7 @@ def examine(tree: Tree, mirrors: Path, command: Sequence[str]) -> Outcome:
 
 
 def report(tree: Tree, now: Outcome, *, writes: bool) -> tuple[Counter[tuple[str, str]], bool]:
-    """Print what a tree has become. Return its judged lines, and whether a person has to look at it."""
+    """Print what a tree has become. Return its judged lines, and whether it needs review."""
     before = load(tree)
     texts = list(differences(before, now)) if before else ["no committed lines"]
     counts, wrong = judged(tree, now)

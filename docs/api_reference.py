@@ -36,7 +36,7 @@ def _described(kind: type) -> Iterator[str]:
         rows = [("member", "value", "what it is"), *((one.name, f"`{one.value}`", says[one.name]) for one in kind)]
     else:
         assert is_dataclass(kind)
-        rows = [("field", "type", "what it says"), *((one.name, _type(one), says[one.name]) for one in fields(kind))]
+        rows = [("field", "type", "meaning"), *((one.name, _type(one), says[one.name]) for one in fields(kind))]
         rows += [(name, f"`{_returned(kind, name)}`", says[name]) for name in _properties(kind)]
     if len(rows) > 1:
         head, *others = rows

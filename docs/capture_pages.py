@@ -50,9 +50,9 @@ def captures_page() -> str:
         f"## The names since {SPLIT_IN}",
         _table(NEW, Reader.CONFIG, [one for one in KNOWN if one >= SPLIT_IN]),
         "## Where readers differ",
-        "All readers hand the settings to TransformerConfig in the end, but some change or refuse them before. "
+        "All readers hand the settings to TransformerConfig in the end, but some change or reject them before. "
         "These are the rows in which a reader does something else than TransformerConfig; `cgmigrate explain` has the "
-        "reasons. A reader may also refuse a configuration because of its other settings: Megatron-LM's command line "
+        "reasons. A reader may also reject a configuration because of its other settings: Megatron-LM's command line "
         "stops on `none` with `full_iteration` while checks for NaN are on.",
         _differences(),
         "<!-- Generated from the model of the releases by `docs/build.py`. -->",
@@ -102,7 +102,7 @@ def _spans(
 def _said(settings: Settings, release: Release, reader: Reader) -> tuple[str, str]:
     capture = capture_of(settings, release, reader)
     if isinstance(capture, Rejected):
-        said = "no such setting" if capture.code == "unknown-field" else "refused"
+        said = "no such setting" if capture.code == "unknown-field" else "rejected"
         return said, said
     training, _, inference = capture.describe(modules=True).partition(" in training, ")
     return training, inference.removesuffix(" in inference")

@@ -63,7 +63,7 @@ def everything(rules: Mapping[str, Rule]) -> str:
         "preview is off without `--preview`.",
         _FILTERS,
     ]
-    head = ["| code | what it says | severity | fix | programs | releases |", "|---|---|---|---|---|---|"]
+    head = ["| code | what it reports | severity | fix | programs | releases |", "|---|---|---|---|---|---|"]
     rows = [
         f"| [{rule.id}]({rule.id}.md) | {rule.summary}{' (preview)' if rule.preview else ''} | {rule.severity} "
         f"| {applicability(rule)} | {programs(rule)} | {releases(rule)} |"
@@ -73,7 +73,7 @@ def everything(rules: Mapping[str, Rule]) -> str:
 
 
 def _table(rules: Iterable[Rule], since: bool = False) -> str:
-    head = ["| code | name | what it says |", "|---|---|---|"]
+    head = ["| code | name | what it reports |", "|---|---|---|"]
     if since:
         head = [head[0] + " replacement since |", head[1] + "---|"]
     rows = [
@@ -99,7 +99,7 @@ def settings_page(settings: Iterable[Setting]) -> str:
         f"| `{one.name}` | {one.kind} | {one.owner} | {releases_of(one)} | {one.summary} |"
         for one in sorted(settings, key=lambda one: not one.subject)
     ]
-    head = ["| name | kind | field of | releases | what it says |", "|---|---|---|---|---|"]
+    head = ["| name | kind | field of | releases | what it reports |", "|---|---|---|---|---|"]
     parts += [
         "\n".join([*head, *rows]),
         "<!-- Generated from `rules/settings` by `docs/build.py`; change them there. -->",

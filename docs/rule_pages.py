@@ -96,7 +96,7 @@ def _safety(rule: Rule) -> list[str]:
             " Both are computed for every place; where they differ, the fix is withheld and the diagnostic says how."
         )
     if any("rejected" in case.when for case in rule.cases):
-        parts[0] += " What is refused captures nothing that a rewrite could keep."
+        parts[0] += " What is rejected captures nothing that a rewrite could keep."
     reasons = [_reason(case) for case in rule.cases if (case.fix and case.fix.unsafe) or case.decide]
     return [*parts, _bullets(reasons)] if reasons else parts
 
@@ -104,7 +104,7 @@ def _safety(rule: Rule) -> list[str]:
 def _reason(case: RuleCase) -> str:
     if case.fix and case.fix.unsafe:
         return f"{_plain(case.message)}: with `--unsafe-fixes` only, since {case.fix.unsafe}."
-    return f"{_plain(case.message)}: to decide; {case.decide}."
+    return f"{_plain(case.message)}: needs review; {case.decide}."
 
 
 def _plain(message: str) -> str:

@@ -380,7 +380,7 @@ def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help="a published release, such as 0.19.2")
-    parser.add_argument("--bridge", default="", metavar="RELEASE", help="the Megatron-Bridge that goes with it: 0.6.2")
+    parser.add_argument("--bridge", default="", metavar="RELEASE", help="the Megatron-Bridge for it: 0.6.2")
     parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"), help="print what changed between two releases")
     options = parser.parse_args()
     if options.diff:

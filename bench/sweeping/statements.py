@@ -68,7 +68,7 @@ def agrees(text: str, verdict: dict[str, Any], release: str, of_gpt: bool) -> bo
     expected = captured(verdict["effective"], release, of_gpt)
     stripped = re.sub(r",? in 0\.\d+ before and in 0\.\d+ after$", "", text).removeprefix("captures ")
     parts = re.compile(r", modules [a-z_+]+")
-    # `explain` names the modules of `local` where they matter.
+    # `explain` shows the modules of `local` where they matter.
     return stripped in (expected, parts.sub("", expected)) or parts.sub("", stripped) == parts.sub("", expected)
 
 

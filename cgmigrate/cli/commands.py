@@ -166,7 +166,7 @@ def check(
 @shared_options
 @option(FIXES, "--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
 @option(
-    FIXES, "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic says what its fix may change."
+    FIXES, "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic shows why its fix is unsafe."
 )
 @option(FIXES, "--docs", is_flag=True, help="Also apply fixes of documentation (Markdown, MDX, reStructuredText).")
 @option(FIXES, "--interactive", is_flag=True, help="Show each change, and ask before writing it.")

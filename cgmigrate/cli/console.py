@@ -156,7 +156,7 @@ class Output:
         lines = overview.left_by_folder(shown)
         explain = explain_command(self.reported)
         if explain != report.next_command:
-            lines.append(f"`{explain}` says more.")
+            lines.append(f"For more information, run `{explain}`.")
         style = StreamStyle(colours=self.coloured(err=True))
         mark = MARK if self.reporting.statistics or self.format == "concise" else ""
         for line in [*lines, *overview.last_lines(report, shown, style, mark)]:

@@ -21,7 +21,7 @@ def brace_problems(text: str, catalogue: Catalogue) -> Iterator[Problem]:
         return
     for match in _BRACES.finditer(text):
         if key := key_in_braces(match.group(), catalogue):
-            message = f"`{match.group()}` is several flags for a shell, `{key}` among them, which is not rewritten"
+            message = f"`{match.group()}` expands to several flags in a shell, `{key}` among them; it is not rewritten"
             advice = by_hand(key, catalogue)
             yield Problem(ProblemKind.COMMAND_LINE_IN_VALUE, Span(*match.span()), message, advice=advice)
 

@@ -49,7 +49,7 @@ def by_hand(name: str, catalogue: Catalogue) -> str:
 def instead_of_key(name: str, catalogue: Catalogue) -> str:
     """Return what to write for a deprecated key or attribute in a text that is not read."""
     new = [f"`{one}`" for one in catalogue[name].replaced_by]
-    return f"write what it says with {' or '.join(new)} by hand" if new else f"delete `{name}` by hand"
+    return f"rewrite it by hand with {' or '.join(new)}" if new else f"delete `{name}` by hand"
 
 
 def override_start(text: str, start: int) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from cgmigrate.documents.changes import same
 from cgmigrate.megatron.settings import MergedValue, Undecided
 
-_REASON = "different values in the mappings that `<<` merges, and which one counts depends on the version of PyYAML"
+_REASON = "different values in the mappings that `<<` merges, and the version of PyYAML decides which one takes effect"
 
 
 def together(sources: Sequence[Mapping[str, object]]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from cgmigrate.megatron.settings import Missing, Undecided
 
 ELSEWHERE = "`{prefix}` overrides a configuration that this file does not show"
 """Why a fix of an override is not safe."""
-COMPUTED = "a value that is computed when the override is read"
+COMPUTED = "a value computed at run time"
 DELETES = "an override that deletes the key"
 
 

@@ -34,19 +34,19 @@ PROSE = "a comment, docstring or message"
 """Owner of a name in text for people; reported with ``--verbose`` only."""
 
 
-HISTORY = "documentation of former names (changelogs, folders of a version, tables and examples of old and new names)"
+HISTORY = "documentation of old names (changelogs, folders of a version, tables and examples of old and new names)"
 """Owner of a name that a page keeps; without ``--verbose`` only their number is reported."""
 
 
 UNKNOWN_OWNER = "an owner that is not known"
 
 
-BOTH_NAMES = "code for several releases, which asks for the new name, too"
+BOTH_NAMES = "code for several releases, which also tests for the new name"
 """Owner of a name that is never reported: there is nothing to do."""
 
 
 FOLLOWS_USES = "an import, which follows what the file uses"
-FOLLOWS_OBJECT = "it says what other code sets, and has to change together with it"
+FOLLOWS_OBJECT = "it asserts what other code sets, and has to change with it"
 """The risk of a fix of code that reads an object; a proof for all code that has the object settles it."""
 """Owner of a name that is never reported: it changes together with what is written below it."""
 
@@ -184,7 +184,7 @@ class Site:
     commands: tuple[OverridingCommand, ...] = ()
     """The command lines that surely get it, if it consists of overrides."""
     read_back: str = ""
-    """Where the code around reads a setting back, which has to change together with it; empty if it does not."""
+    """Where the code around reads a setting back, which has to change with it; empty if it does not."""
     meets: frozenset[str] = frozenset()
     """By what other files may add words to a command line, or get its words: variables, ``@`` for the arguments of the
     script, and an empty text for what the script computes."""

@@ -46,7 +46,7 @@ def first_branches(site: Site) -> Site:
 
 def undecided(site: Site, reason: str) -> Site:
     """Return a site whose values with conditions are not known."""
-    why = f"a conditional value ({reason})" if reason else "a value that is computed when the code runs"
+    why = f"a conditional value ({reason})" if reason else "a value computed at run time"
     return replace(
         site,
         written=tuple(
@@ -60,7 +60,7 @@ def variants(sites: Sequence[Site], component: Sequence[int]) -> list[Variant]:
     """Return the sites for each combination of branches in one component. Raises CannotMergeError for too many."""
     choices = _choices(sites, component)
     if prod(len(choice.branches) for choice in choices.values()) > MOST:
-        raise CannotMergeError(f"its conditions have more than {MOST} combinations with those beside it")
+        raise CannotMergeError(f"its conditions have more than {MOST} combinations with those of other settings")
     result = []
     for numbers in product(*(range(len(choice.branches)) for choice in choices.values())):
         picks = dict(zip(choices, numbers, strict=True))
@@ -91,7 +91,7 @@ def merged_rewrites(
             for name in rewrites[0][index]
         }
         if sum(isinstance(value, Choice) for value in result[index].values()) < len(own):
-            raise CannotMergeError("all its branches come to mean the same: write one value without the condition")
+            raise CannotMergeError("all its branches set the same value: write it without the condition")
     if all(result[index] == sites[index].own for index in component):
         raise CannotMergeError
     return result
@@ -106,7 +106,7 @@ def _require_same_names(index: int, options: Sequence[Variant], rewrites: Sequen
     usual = max(dict.fromkeys(names), key=lambda kind: (Counter(names)[kind], MODULES in kind, IMPL in kind, len(kind)))
     at = next(at for at, kind in enumerate(names) if kind != usual)
     shown = " and ".join(f"`{name}: {shown_value(value)}`" for name, value in rewrites[at][index].items())
-    raise CannotMergeError(f"where {options[at].conditions}, other settings are to be written: {shown or 'none'}")
+    raise CannotMergeError(f"where {options[at].conditions}, different settings are needed: {shown or 'none'}")
 
 
 def _merged(

@@ -55,9 +55,9 @@ _BY_POSITION = re.compile(
     r"(?<![\w.-])(?:head|tail|cut|tr|ed|ex|patch|envsubst|truncate|wc)(?![\w.-])|awk\b.*\$\d|read(?:_text)?\(\)\.split"
 )
 _KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([\w.-]+)[\"']?[ \t]*[:=]", re.MULTILINE)
-_FILL = "{place} has `{flag}`, which may come together with the flags of this command line"
-_CUTS = "{place} may count, pick or cut the words of this command line"
-_CHANGES = "{place} may make another script of this one, and looks for its words"
+_FILL = "{place} also sets `{flag}`, which may be on the same command line"
+_CUTS = "{place} may count, select or cut the words of this command line"
+_CHANGES = "{place} searches this script and may rewrite it"
 _CODE = (Syntax.PYTHON, Syntax.SHELL)
 
 

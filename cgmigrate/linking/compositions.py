@@ -110,7 +110,7 @@ def compositions_of(path: str, files: YamlFiles) -> list[Composition]:
 def _composed_by_paths(path: str, files: YamlFiles) -> list[Composition]:
     """Return the composition of a file by a loader that reads paths. Raises CompositionError."""
     if _has_hydra_forms(path, files):
-        raise CompositionError("`defaults:` has forms of Hydra")
+        raise CompositionError("`defaults:` uses Hydra syntax")
     forward = _PathLoader(files).compose(path)
     if not _PathLoader.has_order(path, files):
         backward = _PathLoader(files, is_reversed=True).compose(path)
@@ -144,9 +144,9 @@ class _PathLoader:
 
     def _layers(self, path: str, above: tuple[str, ...]) -> list[Layer]:
         if path in above or len(above) > MOST_LAYERS:
-            raise CompositionError("a file builds on itself" if path in above else "too many files build on each other")
+            raise CompositionError("a file includes itself" if path in above else "its `defaults:` chain is too long")
         if above and _has_hydra_forms(path, self.files):
-            raise CompositionError(f"`defaults:` of {path} has forms of Hydra")
+            raise CompositionError(f"`defaults:` of {path} uses Hydra syntax")
         parents = self._parents(path)
         ordered = list(reversed(parents)) if self.is_reversed else parents
         layers: list[Layer] = []
@@ -157,7 +157,7 @@ class _PathLoader:
             layers = [*_without(layers, marked), *self._layers(parent, (*above, path))]
         layers = _without(layers, _marked(path, self.files))
         if len(layers) > MOST_LAYERS:
-            raise CompositionError("too many files build on each other")
+            raise CompositionError("its `defaults:` chain is too long")
         layers = _last_of_each([*layers, Layer(path)])
         known = all(key in merge_keys() for key, words in self._keys(path))
         return [layers[-1], *layers[:-1]] if self.is_reversed and not known else layers
@@ -232,7 +232,7 @@ def _unresolved(word: str, text: str, path: str, files: YamlFiles) -> Unresolved
     is_listed = "${" not in folder and bool(files.in_folder(os.path.realpath(folder)))
     is_any = _WHOLE.fullmatch(word) is not None
     near = frozenset(files.matching(word, os.path.dirname(path))) - {path}
-    reason = "which file that is depends on a value of the run"
+    reason = "which file is read depends on a value set at run time"
     return Unresolved(text, path, reason, near, not every and (is_listed or is_any))
 
 
@@ -373,7 +373,7 @@ class _Hydra:
             return []
         self.size += 1
         if path in above or self.size > MOST_LAYERS:
-            raise CompositionError("a file builds on itself" if path in above else "too many files build on each other")
+            raise CompositionError("a file includes itself" if path in above else "its `defaults:` chain is too long")
         if _marked(path, self.files):
             raise CompositionError("`_override_` is a marker of NeMo-RL's loader")
         references = self.files.references(path)

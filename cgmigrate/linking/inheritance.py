@@ -134,7 +134,7 @@ def own_after(
 def wrote(site: Site, name: str, catalogue: Catalogue) -> bool:
     """Return whether the site wrote this setting itself before, under this or an older name."""
     older = (catalogue[old] for old in catalogue.all_older_names(name) if old in site.own)
-    # A boolean that is false names no implementation.
+    # A boolean that is false sets no implementation.
     return name in site.own or any(site.own[old.name] is not False or not old.captures for old in older)
 
 

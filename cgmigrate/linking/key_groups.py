@@ -96,7 +96,7 @@ def _with_code(
             return KeyGroup(group.data, group.names, reason=f"{shown_path(path)}:{error.line} ({error})")
         through = frozenset[str]().union(*(place.gets.through for place in places if place.gets))
         if others := [one for one in naming(sorted(through)) if one != path] if through else []:
-            return KeyGroup(group.data, group.names, reason=f"{shown_path(others[0])} may give a key other values")
+            return KeyGroup(group.data, group.names, reason=f"{shown_path(others[0])} may set a key to other values")
         sets_newer = any(not newer.isdisjoint(site.own) for site in document.sites)
         if places or sets_newer or _places_of(document, newer):
             paths.append(path)

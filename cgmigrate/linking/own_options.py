@@ -95,7 +95,7 @@ class OwnOptions:
         result: dict[str, str] = {}
         for path in (one for word in _WORDS_ARE_READ for one in self._code_with(word)):
             if self._is_made_of(site, path) and (line := _line_of_words(path)):
-                result[""] = f"{self.shown(path)}:{line} may look for words of this command line"
+                result[""] = f"{self.shown(path)}:{line} may search this command line"
         for name in names:
             for path in self._code_with(name):
                 if self._is_made_of(site, path):
@@ -111,7 +111,7 @@ class OwnOptions:
         return [one for one in self.files_with([word]) if one.endswith(".py") and not is_part_of_megatron(one)]
 
     def _reason(self, name: str, path: str, line: int) -> str:
-        return f"{self.shown(path)}:{line} may use `{name}` of the arguments, and has to change with it"
+        return f"{self.shown(path)}:{line} may read `{name}` of the parsed arguments, and has to change with it"
 
     @cached_property
     def _defined(self) -> Mapping[str, Mapping[str, int]]:

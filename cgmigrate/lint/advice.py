@@ -41,7 +41,7 @@ def advice_for(document: Document, site: Site, written: Use, settings: Settings,
         return f"write {spelled(SCOPE, [])}, which captures whole layers" if is_whole else ""
     if written.setting == SCOPE or (written.setting == MODULES and _OLD_VALUES & set(names_in(written.value))):
         if site.programs is not None and names_in(written.value) == ["full"]:
-            return "delete it: whole layers are captured where no module is named"
+            return "delete it: whole layers are captured where no module is listed"
         return _scope(written.value, settings, spelled)
     return ""
 

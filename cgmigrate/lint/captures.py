@@ -19,8 +19,8 @@ def is_known(case: SiteCase, site: Site) -> bool:
 def outcome(verdict: Capture | Rejected, release: Release) -> str:
     """Return what one release does with the settings of a site."""
     if isinstance(verdict, Rejected):
-        return f"{verb(verdict)} {release}{because(verdict)}"
-    return f"captures {verdict.describe_briefly()} in {release}"
+        return f"{release}: {verb(verdict)}{because(verdict)}"
+    return f"{release}: {verdict.describe_briefly()}"
 
 
 def because(verdict: Rejected) -> str:
@@ -30,14 +30,14 @@ def because(verdict: Rejected) -> str:
 
 def verb(verdict: Rejected) -> str:
     """Return how a release refuses settings."""
-    return "is refused by" if verdict.stage == "config" else "fails when captured by"
+    return "rejected" if verdict.stage == "config" else "capture fails"
 
 
 def before_and_after(was: Capture | Rejected, source: Release, will: Capture | Rejected, target: Release) -> list[str]:
     """Return what two releases do with settings, in words that distinguish them."""
     if isinstance(was, Rejected) or isinstance(will, Rejected):
         return [outcome(was, source), outcome(will, target)]
-    return [f"captures {text} in {release}" for text, release in zip(both(was, will), (source, target), strict=True)]
+    return [f"{release}: {text}" for text, release in zip(both(was, will), (source, target), strict=True)]
 
 
 def _phases(capture: Capture) -> tuple[bool, bool]:

@@ -32,14 +32,14 @@ def entry_problem(
     if merged.entry.choice:
         place += f" with `{merged.entry.choice}` on the command line"
     if any(isinstance(value, (Undecided, Choice)) for value in (*old.values(), *new.values())):
-        return f"{place}, where another setting is computed when the file is used"
+        return f"{place}, where another setting is computed at run time"
     source = source_for(old, context)
     was, will = capture_of(old, source, reader), capture_of(new, context.target, reader)
     if was == will or (isinstance(was, Rejected) and isinstance(will, Rejected)):
         return ""
     if isinstance(was, Rejected):
-        return f"{place}, and {reader.value} ({source}) refuses it as it is ({was.reason.rstrip('.')})"
+        return f"{place}, and {reader.value} ({source}) already rejects it ({was.reason.rstrip('.')})"
     if isinstance(will, Rejected):
-        return f"{place}, and {reader.value} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
+        return f"{place}, and {reader.value} ({context.target}) would reject the result ({will.reason.rstrip('.')})"
     now, then = describe_both(was, will)
     return f"{place}: it captures {now} in {source}, and would capture {then} in {context.target}"

@@ -136,7 +136,7 @@ def _role(written: Use, case: SiteCase) -> str:
             return f"{case.source} reads the scope only if this is `local`"
         return "the implementation"
     if written.setting in (ENABLE, EXTERNAL):
-        return "names the implementation" if written.value is True else "names no implementation"
+        return "sets the implementation" if written.value is True else "sets no implementation"
     return {IMPL: "the implementation", SCOPE: "the scope", MODULES: "the modules"}.get(
         written.setting, "the scope in inference"
     )
@@ -150,11 +150,11 @@ def _upgrade(case: SiteCase, context: Context) -> str:
     if isinstance(was, Rejected) and because(was) and was == will:
         return ""
     if was == will or (isinstance(was, Rejected) and isinstance(will, Rejected)):
-        return f"{verb(was)} {case.source}" if isinstance(was, Rejected) and case.source == target else ""
+        return f"{case.source}: {verb(was)}" if isinstance(was, Rejected) and case.source == target else ""
     if isinstance(was, Rejected) or isinstance(will, Rejected):
-        return f"{outcome(was, case.source)}; {outcome(will, target)}"
+        return f"{outcome(was, case.source)} -> {outcome(will, target)}"
     first, second = both(was, will)
-    return f"captures {first} in {case.source}; {second} in {target}"
+    return f"{case.source}: {first} -> {target}: {second}"
 
 
 def _proof(case: SiteCase, context: Context) -> str:
@@ -168,7 +168,7 @@ def _proof(case: SiteCase, context: Context) -> str:
         return ""
     if was != will:
         first, second = both(was, will)
-        return f"captures {first} in {case.source} before, {second} in {target} after"
-    # Other code may set what these lines do not.
-    same = "the same" if case.site.overrides else was.describe_briefly()
-    return f"captures {same} in {case.source} before and in {target} after"
+        return f"{case.source}: {first} -> {target}: {second}"
+    if case.site.overrides:  # Other code may set what these lines do not.
+        return f"{case.source} -> {target}: the same graphs"
+    return f"{case.source}: {was.describe_briefly()} -> {target}: the same"

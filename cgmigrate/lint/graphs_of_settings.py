@@ -17,9 +17,9 @@ def graphs_of_settings(case: SiteCase, after: Settings, target: Release) -> Iter
         if setting.graph_of and case.before[setting.name] is True and after.get(setting.name) is True:
             was, will = (_outcome(setting, release) for release in (case.source, target))
             if was == will:
-                yield f"{was}, in {case.source} before and in {target} after"
+                yield f"{case.source}: {was} -> {target}: the same"
             else:
-                yield f"{was} in {case.source} before; {will} in {target} unchanged"
+                yield f"{case.source}: {was} -> {target}: {will} (without changes)"
 
 
 def _outcome(setting: Setting, release: Release) -> str:

@@ -108,7 +108,7 @@ class _Move:
             for site in _others_in(file)
         ]
         if pair := counterexample(writes, self._files[0].context):
-            raise CannotMoveError(f"something else would be captured by {pair}")
+            raise CannotMoveError(f"{pair} would capture something else")
 
     @cached_property
     def _writes(self) -> Sequence[Write]:
@@ -195,7 +195,7 @@ class _Move:
         problems = document.rename_keys(places, new, same, self._where())
         with_rules = [(problem, rule_for(problem.kind, file.context.rules)) for problem in problems]
         if any(rule is None for _, rule in with_rules):
-            raise CannotMoveError(f"no rule reports the code that names these keys ({file.path})")
+            raise CannotMoveError(f"no rule reports the code that uses these keys ({file.path})")
         spans = [document.span_of(place) for place in places]
         others = without_spans(file, spans) if spans else file
         own = tuple((problem, rule) for problem, rule in with_rules if rule)

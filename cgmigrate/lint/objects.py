@@ -28,7 +28,7 @@ from cgmigrate.text.spans import Span
 
 TOP_LEVEL = "the top level"
 """The name of an object that nothing encloses."""
-NOT_KNOWN = "not known: a condition or a value that is computed when the file is used decides"
+NOT_KNOWN = "not known: a condition or a value computed at run time decides"
 """What an object captures if no single value of its settings is known."""
 
 
@@ -339,13 +339,13 @@ class _Objects:
         was = verdict_on(case, case.before, case.source, file.context)
         will = verdict_on(case, after, target, file.context)
         if was == will and isinstance(was, Capture):
-            return f"captures {was.describe_briefly(modules=True)}, in {case.source} before and in {target} after"
+            same = "" if case.source == target else f" -> {target}: the same"
+            return f"{case.source}: {was.describe_briefly(modules=True)}{same}"
         if isinstance(was, Rejected) and was == will and because(was):
-            releases = str(target) if case.source == target else f"{case.source} and by {target}"
-            return f"{verb(was)} {releases}{because(was)}"
-        how = "after" if is_fixed else "unchanged"
+            releases = str(target) if case.source == target else f"{case.source} and {target}"
+            return f"{releases}: {verb(was)}{because(was)}"
         before, later = before_and_after(was, case.source, will, target)
-        return f"{before} before; {later} {how}"
+        return f"{before} -> {later} ({'after the fix' if is_fixed else 'without changes'})"
 
 
 def _why_withheld(candidate: Candidate) -> tuple[str, ...]:

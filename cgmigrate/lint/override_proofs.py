@@ -35,11 +35,11 @@ def _reason(case: SiteCase, override: Override, context: Context) -> str:
     says = f"a command line overrides {override}"
     was_there, is_there = (override.setting in settings for settings in (case.before, case.after or {}))
     if override.sign == "" and was_there and not is_there:
-        return f"{says}, which would be refused where the configuration no longer has the key"
+        return f"{says}, which would be rejected where the configuration no longer has the key"
     if override.sign == "+" and is_there and not was_there:
-        return f"{says} with `+`, which would be refused where the configuration has the key"
+        return f"{says} with `+`, which would be rejected where the configuration has the key"
     if any(isinstance(value, (Undecided, Choice)) for value in (*old.values(), *new.values())):
-        return f"{says}, and has to change together with it"
+        return f"{says}, and has to change with it"
     was = capture_of(old, source_for(old, context), case.reader)
     will = capture_of(new, context.target, case.reader)
     if was == will:
@@ -47,13 +47,13 @@ def _reason(case: SiteCase, override: Override, context: Context) -> str:
     if isinstance(was, Rejected):
         # Without the name of a recipe, it may be for one that the release accepts.
         is_refused = isinstance(will, Rejected) or not override.recipes
-        refuses = f"{case.reader.value} ({case.source}) refuses that as it is ({was.reason.rstrip('.')})"
+        refuses = f"{case.reader.value} ({case.source}) already rejects that ({was.reason.rstrip('.')})"
         return "" if is_refused else f"{says}, and {refuses}"
     return f"{says}{_difference(was, will)}"
 
 
 def _difference(was: Capture, will: Capture | Rejected) -> str:
     if isinstance(will, Rejected):
-        return f", and would be refused after the rewrite ({will.reason.rstrip('.')})"
+        return f", and would be rejected after the rewrite ({will.reason.rstrip('.')})"
     now, then = describe_both(was, will)
-    return f": with it, {now} is captured before, and {then} after the rewrite"
+    return f"; with it, the text captures {now} before the rewrite and {then} after it"

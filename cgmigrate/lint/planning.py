@@ -242,7 +242,7 @@ class Planner:
         return self._objects[top] if real in self._objects[top] else None
 
     def _is_unfollowed(self, path: str) -> bool:
-        """Return whether this run leaves out the proofs of the checkout of a file."""
+        """Return whether this run skips the proofs of the checkout of a file."""
         from cgmigrate.project.checkout import checkout_of
 
         every = self.contexts.unfollowed
@@ -261,8 +261,8 @@ class Planner:
             return True
         self.contexts.unfollowed.append(top)
         self.contexts.notes.append(
-            f"objects are not followed across {count} files of code with settings, which takes a minute: "
-            f"`cgmigrate fix {shlex.quote(shown_path(top))}` does it, and its fixes are safe where that proves them"
+            f"only `fix` follows objects across {count} files of code, which takes a minute: run "
+            f"`cgmigrate fix {shlex.quote(shown_path(top))}` to get the fixes that it proves as safe"
         )
         return False
 
@@ -304,8 +304,8 @@ class Planner:
         )
         if options.setters and not any(one.setters for one in proved.values()):
             self.contexts.notes.append(
-                "attributes are written, not calls: `setters` of the configuration names no function of the checkout "
-                "that gives any object its modules, clears its former scope, and does nothing else"
+                "attributes are written, not calls: `setters` in the configuration lists no function of the checkout "
+                "that sets the modules of any object, clears its old scope, and does nothing else"
             )
         return proved
 

@@ -150,7 +150,7 @@ def proved_sites(
     ):
         return {}
     if outer_writer:
-        return _withheld(candidates, f"{outer_writer} may override it by its deprecated name")
+        return _withheld(candidates, f"{outer_writer} may set its deprecated name")
     texts = {path: file.document.text for path, file in files.items()}
     listed = lru_cache(maxsize=1)(lambda: tuple(checkout.list_code()))
     words = Words(listed)
@@ -314,7 +314,7 @@ def _empties_block(file: ExaminedFile, one: EditSet) -> bool:
 
 
 def _turned_off(file: ExaminedFile, one: EditSet, *, everywhere: bool = False) -> tuple[EditSet, ...]:
-    """Return a fix that names no implementation where flags are deleted that are off. Empty if there are none."""
+    """Return a fix that sets no implementation where flags are deleted that are off. Empty if there are none."""
     sites = file.document.sites
     off = {
         place: {**settings, IMPL: "none"}

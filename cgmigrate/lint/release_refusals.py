@@ -30,7 +30,7 @@ def refusal_note(case: SiteCase, context: Context) -> str:
     refusal, release = refused
     # The releases of a run are megatron-core's; that of Megatron-Bridge is not known.
     program = "Megatron-Bridge" if refusal.code == "bridge-local" else f"megatron-core {release}"
-    return f'{program} refuses it: "{refusal.reason}"'
+    return f'{program} rejects it: "{refusal.reason}"'
 
 
 def help_for(refusal: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:

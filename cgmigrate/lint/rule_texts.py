@@ -72,8 +72,8 @@ def notes_of(case: SiteCase, applicability: Applicability | None, context: Conte
     """Return the notes of a site: an assignment that comes too late, and a different meaning in an older release."""
     assigns = case.site.overrides and case.site.origin is not None and SCOPE in case.site.own
     if assigns and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
-        late = "since megatron-core 0.18 an assignment to `cuda_graph_scope` is silently ignored"
-        return (late if case.site.built else f"where the configuration is built already, {late}",)
+        late = "megatron-core >= 0.18 silently ignores an assignment to `cuda_graph_scope`"
+        return (late if case.site.built else f"if the config is already built, {late}",)
     known = applicability is Applicability.SAFE and not case.keeps_captures
     if not known or not context.assumed_source or case.source > LAST_OLD:
         return ()

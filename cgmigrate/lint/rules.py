@@ -48,7 +48,7 @@ class RuleKind(WordEnum):
 class RuleCase:
     """One way in which a rule matches: ``condition`` is that of its ``when`` and ``unless``.
 
-    Without a fix, ``decide`` says what a person has to choose. ``help`` says what to write by hand where a rule
+    Without a fix, ``decide`` lists what there is to choose. ``help`` says what to write by hand where a rule
     only remarks on a site.
     """
 
@@ -82,7 +82,7 @@ class RuleCase:
         return known
 
     def choice(self, settings: Settings) -> str:
-        """Return what a person has to choose before these settings can be rewritten, empty if there is a fix."""
+        """Return what there is to choose before these settings can be rewritten, empty if there is a fix."""
         return self.decide if self.fix is None else self.fix.unmapped(settings)
 
     @property

@@ -30,7 +30,7 @@ from cgmigrate.megatron.settings import (
 )
 from cgmigrate.megatron.types import Reader, Rejected
 
-_OTHER_SCOPE = "a scope elsewhere on the command line, which this one overrides, would count"
+_OTHER_SCOPE = "a scope elsewhere on the command line, which this one overrides, would take effect"
 
 
 def case_of(site: Site, owner: Owner, before: Settings, document: Document, context: Context) -> SiteCase:
@@ -105,7 +105,7 @@ def _with_list(case: SiteCase) -> SiteCase:
 
 
 def _name_none(case: SiteCase) -> SiteCase:
-    """Name the implementation ``none`` for the branches of a condition in which a boolean is false."""
+    """Set the implementation to ``none`` for the branches of a condition in which a boolean is false."""
     written = case.document.sites[case.site.index].own
     if IMPL in case.before or not any(isinstance(written.get(name), Choice) for name in (ENABLE, EXTERNAL)):
         return case

@@ -93,7 +93,7 @@ def undecided_setting(settings: Settings) -> str:
     for name, value in undecided.items():
         if isinstance(value, MergedValue):
             return f"`{name}` of a mapping with `<<` has {value.reason}"
-    return "another setting of the same configuration is computed when the file is used" if undecided else ""
+    return "another setting of the same configuration is computed at run time" if undecided else ""
 
 
 def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
@@ -110,7 +110,7 @@ def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
         reason = refused_before(was, case, context)
         return case.block(reason.text, help=reason.help)
     if isinstance(will, Rejected):
-        text = f"{case.reader.value} ({context.target}) would refuse the result ({will.reason.rstrip('.')})"
+        text = f"{case.reader.value} ({context.target}) would reject the result ({will.reason.rstrip('.')})"
         return case.block(text, help=help_for(will, after, case, context))
     if risk := _risk_of(case, was, will, context):
         case = case.risk(risk)
@@ -119,7 +119,7 @@ def _checked(case: SiteCase, after: Settings, context: Context) -> SiteCase:
 
 def refused_before(was: Rejected, case: SiteCase, context: Context) -> Reason:
     """Return that a site is not rewritten, since its source release refuses it."""
-    text = f"{case.reader.value} ({case.source}) refuses it as it is ({was.reason.rstrip('.')}): what was meant?"
+    text = f"{case.reader.value} ({case.source}) already rejects it ({was.reason.rstrip('.')}): decide what is meant"
     return Reason(text, help=help_for(was, case.before, case, context))
 
 
@@ -148,7 +148,7 @@ def _bridge_order(case: SiteCase, was: Capture, context: Context) -> str:
         return ""
     first, second = describe_both(was, now)
     return (
-        f"Megatron-Bridge up to 0.5 captures {first}; since 0.6 it clears the scope under `none` "
+        f"Megatron-Bridge up to 0.5 captures {first}; since 0.6 it clears the scope with `none` "
         f"before megatron-core reads `{boolean}`, and captures {second}: which is meant?"
     )
 

@@ -56,7 +56,7 @@ def unread(edit_set: EditSet, group: FileGroup, limits: Sequence[Limits]) -> Wit
 def _withheld(support: Support, release: Release, target: Release) -> Withheld:
     if support.is_installed:
         return Withheld(
-            f"{support.origin} installs megatron-core {release}, where the new settings have no or another effect",
+            f"{support.origin} installs megatron-core {release}, which ignores or rejects the new settings",
             f"install {SPLIT_IN} or a later release there first, or give `--to {target}`",
         )
     return Withheld(

@@ -198,7 +198,7 @@ def _input_error(keyword: str, listed: str, codes: Sequence[str]) -> str:
     if listed and not listed.endswith("]"):
         return "the bracket is not closed"
     if not codes and (listed or keyword.lower() == "ignore"):
-        return f"it names no rule; write {_FORMS}"
+        return f"it has no rule code; write {_FORMS}"
     return ""
 
 

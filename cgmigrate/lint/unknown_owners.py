@@ -40,7 +40,7 @@ def unknown_owner_diagnostics(
             rule.id,
             rule.severity,
             written.span,
-            f"`{written.key}` is a field of `{own.name}` ({own.place}), which is not known as Megatron's"
+            f"`{written.key}` is a field of `{own.name}` ({own.place}), which is not known as a Megatron class"
             if own
             else _message(site, written.key, is_common=written.setting in document.catalogue.captures),
             help=_OF_FIELD if own else _if_megatrons(advice, site),
@@ -69,7 +69,7 @@ def _message(site: Site, key: str, *, is_common: bool) -> str:
         return f"the owner of `{key}` is ambiguous: `{'.'.join(site.path)}` has settings of another class"
     name = site.origin.callee or site.origin.object
     if name and not name.startswith(DICT):
-        return f"the owner of `{key}` is ambiguous: `{name}` is not known as Megatron's"
+        return f"the owner of `{key}` is ambiguous: `{name}` is not known as a Megatron class"
     named = name.removeprefix(DICT)
     which = f"the dictionary `{named}`" if named not in ("", "?") else "this place"
     return f"the owner of `{key}` is ambiguous: nothing shows that {which} configures megatron-core"

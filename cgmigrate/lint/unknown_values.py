@@ -42,14 +42,14 @@ def _merged_diagnostics(rule: Rule, case: SiteCase) -> Iterator[LintDiagnostic]:
     span = Span(site.span.start, site.span.end if end < 0 else end)
     for name, value in case.before.items():
         if isinstance(value, MergedValue) and name in case.document.catalogue.captures:
-            message = f"`{name}` has {value.reason}, so what is captured is not known"
+            message = f"`{name}` has {value.reason}; cgmigrate cannot tell what is captured"
             help = f"write `{name}` in this mapping, or merge one mapping that has it"
             yield LintDiagnostic(rule.id, rule.severity, span, message, help=help, reports=rule.reports)
 
 
 def _diagnostic(rule: Rule, written: Use, case: SiteCase, context: Context) -> LintDiagnostic:
     assert isinstance(written.value, Undecided)
-    message = f"`{written.key}` has {written.value.reason}, so what is captured is not known"
+    message = f"`{written.key}` has {written.value.reason}; cgmigrate cannot tell what is captured"
     advice = advice_for(case.document, case.site, written, case.before, context.target)
     return LintDiagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 

@@ -88,17 +88,17 @@ def withheld(places: Iterable[tuple[PlaceOfFix, Limits]], is_unsafe: bool = Fals
     places = list(places)
     suppressed = [place for place, limits in places if _is_suppressed(place, limits)]
     if suppressed:
-        reason = "which a comment suppresses and which has to change together with it"
+        reason = "which a comment suppresses and which has to change with it"
         return Withheld(reason, "suppress this diagnostic, too, or delete the comment", tuple(suppressed))
     disabled = [place for place, limits in places if place.is_rule_of_fix and not limits.enabled(place.rule)]
     if disabled:
-        return Withheld("which is not enabled and has to change together with it", _enable(disabled), tuple(disabled))
+        return Withheld("which is not enabled and has to change with it", _enable(disabled), tuple(disabled))
     elsewhere = [place for place, limits in places if not limits.is_in_run]
     if elsewhere:
         command = places[0][1].command(dict.fromkeys(place.path for place, _ in places))
         named = ", ".join(dict.fromkeys(place.path for place in elsewhere))
         verb = "has" if named == elsewhere[0].path else "have"
-        return Withheld(f"{named}, which {verb} to change together with this file", f"run `{command}`")
+        return Withheld(f"{named}, which {verb} to change with this file", f"run `{command}`")
     if any(limits.is_unwritten_page for _, limits in places):
         command = places[0][1].command(dict.fromkeys(place.path for place, _ in places))
         options = "--docs --unsafe-fixes" if is_unsafe else "--docs"

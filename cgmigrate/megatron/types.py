@@ -66,7 +66,7 @@ class ResolvedConfiguration:
 
 
 class Backend(enum.Enum):
-    """The implementation that captures graphs of layers."""
+    """The implementation that captures per-layer graphs."""
 
     LOCAL = "local"
     """megatron-core's own graphs."""
@@ -93,7 +93,7 @@ class Iteration:
     """One graph of the whole training iteration."""
 
     nested: Layers | None = None
-    """Graphs of layers that are captured in it, which only releases up to 0.16 do."""
+    """Per-layer graphs that are captured in it, which only releases up to 0.16 do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +142,16 @@ def describe_both(first: Capture, second: Capture) -> tuple[str, str]:
 def _describe(captured: Layers | Iteration | Blocks | None, modules: bool) -> str:
     match captured:
         case None:
-            return "nothing"
+            return "no graphs"
         case Blocks():
-            return "the whole block"
+            return "the block"
         case Iteration(nested=None):
-            return "the full iteration"
+            return "full iteration"
         case Iteration(nested=layers):
-            return f"the full iteration (with {_describe(layers, modules)} nested in it)"
+            return f"full iteration (with {_describe(layers, modules)} nested in it)"
         case Layers(backend=backend, modules=names):
-            parts = "+".join(m for m in LAYER_MODULES if m in names)
+            parts = ", ".join(m for m in LAYER_MODULES if m in names)
             if backend is Backend.LOCAL:
                 # Which layer class captures which part is not modelled; a GPT layer is captured as a whole.
                 return f"layers (local, modules {parts})" if parts and modules else "whole layers (local)"
-            return f"{parts} of each layer (Transformer Engine)" if parts else "whole layers (Transformer Engine)"
+            return f"{parts} per layer (TE)" if parts else "whole layers (TE)"

@@ -55,7 +55,7 @@ def fix_in_words(rule: Rule) -> str:
     if safe:
         rest = " (some cases only with --unsafe-fixes)" if unsafe else ""
         return f"applied if the same graphs are captured before and after{rest}."
-    return "with --unsafe-fixes." if unsafe else "none; the diagnostic says what to write."
+    return "with --unsafe-fixes." if unsafe else "none; the diagnostic shows what to write."
 
 
 def _kinds_of_fix(rule: Rule) -> tuple[bool, bool]:
@@ -102,7 +102,7 @@ def file_in_words(example: Mapping[str, Any]) -> str:
     parts = [f"`{text}` {times:,} times" for text, times in example.get("repeat", {}).items()]
     parts += [f"in {example['encoding']}"] if "encoding" in example else []
     parts += [f"{example['size']:,} bytes, filled up with `#`"] if "size" in example else []
-    parts += [f"beside `{name}`" for name in example.get("beside", {})]
+    parts += [f"next to `{name}`" for name in example.get("beside", {})]
     return "".join(f", {part}" for part in parts)
 
 

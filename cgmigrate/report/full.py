@@ -62,9 +62,7 @@ def _last_line(reported: Reported, hunks: list[Hunk]) -> int:
 def _marks(reported: Reported) -> list[Mark]:
     main = Mark(reported.start, reported.end, reported.label, reported.diagnostic.severity)
     others = {(label.start, label.end): label.text for label in reported.labels}
-    others = {
-        (one.start, one.end): f"{one.rule}, has to change together with it" for one in labelled(reported)
-    } | others
+    others = {(one.start, one.end): f"{one.rule}, has to change with it" for one in labelled(reported)} | others
     return [main, *(Mark(start, end, text, "label", "-") for (start, end), text in others.items())]
 
 

@@ -23,7 +23,7 @@ def object_text(one: ExplainedObject) -> str:
         ("By layer:", list(one.layers)),
         (_set_title(one.edit_set), list(_members(one.edit_set)) if one.edit_set else []),
         ("Diagnostics:", list(_diagnostics(one.diagnostics))),
-        ("Worth knowing:", list(one.advice)),
+        ("Notes:", list(one.advice)),
     )
     for title, content in sections:
         if content:

@@ -22,7 +22,7 @@ MANY = 50
 """Diagnostics that are shown without an overview before them."""
 MOST_ROWS = 12
 """Rules, folders or releases that are listed; the rest is counted."""
-_KINDS: dict[Applicability | None, str] = {**{one: str(one) for one in Applicability}, None: "to decide"}
+_KINDS: dict[Applicability | None, str] = {**{one: str(one) for one in Applicability}, None: "to review"}
 """Applicability of a fix in words; None is also that of a fix that only a person applies."""
 
 
@@ -73,7 +73,7 @@ def fixes(diagnostics: Iterable[Reported], mark: str = "") -> str:
         Applicability.SAFE: f"safe ({mark})" if mark else "safe",
         Applicability.UNSAFE: "unsafe (--unsafe-fixes)",
         Applicability.NOT_ANALYSED: "not analysed",
-        None: "for you to decide",
+        None: "needs review" if counts[None] == 1 else "need review",
     }
     return ", ".join(f"{counts[kind]} {text}" for kind, text in words.items() if counts[kind])
 
@@ -101,7 +101,7 @@ def left_by_folder(diagnostics: Sequence[Reported]) -> list[str]:
         (sum(rules.values()), folder, ", ".join(f"{code} {count}" for code, count in rules.most_common(MOST_ROWS)))
         for folder, rules in left.items()
     ]
-    return ["Not fixed without a decision, by folder:", *_rows(rows, "folder")]
+    return ["Needs review, by folder:", *_rows(rows, "folder")]
 
 
 def _by_rule(diagnostics: Sequence[Reported]) -> list[tuple[int, str, str]]:

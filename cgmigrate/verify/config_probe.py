@@ -219,7 +219,7 @@ def _words_for(name: str, value: Any) -> list[str] | None:
             return _words(action.option_strings[0], value)
         if action.const == value:
             return [action.option_strings[0]]
-    # Where every flag says the opposite, the value is said by leaving them out.
+    # Where every flag sets the opposite, the value is set by leaving them out.
     return [] if any(action.default == value for action in setting) else None
 
 

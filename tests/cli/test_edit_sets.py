@@ -91,7 +91,7 @@ def test_a_set_with_a_rule_that_is_not_enabled_is_withheld(
     assert {one["rule"] for one in reported} == {"CG106"} and len(reported) == 1
     for one in reported:
         where = "on line 3" if one["path"] == "base.yaml" else "in base.yaml:3"
-        assert one["blocked_by"] == f"CG102 {where}, which is not enabled and has to change together with it"
+        assert one["blocked_by"] == f"CG102 {where}, which is not enabled and has to change with it"
         assert one["help"] == "enable CG102 as well (`--select`, `--ignore`), to fix them together"
         assert {one["path"], *(other["path"] for other in one["related"])} == set(case.before)
     cgmigrate("fix", "--select", "CG102", "--select", "CG106", ".")
@@ -179,7 +179,7 @@ def test_stdin_replaces_its_file_and_shows_sets_of_several(case: Case) -> None:
         assert result.stdout == NEW_BASE + "    # new\n"
         return
     assert result.stdout == buffer
-    assert "blocked by: child.yaml, which has to change together with this file" in result.stderr
+    assert "blocked by: child.yaml, which has to change with this file" in result.stderr
 
 
 def test_a_hook_reports_a_set_at_its_staged_member(case: Case, cgmigrate: Command) -> None:

@@ -77,7 +77,7 @@ def test_an_entry_that_is_gone_is_no_longer_there() -> None:
         ("moe_deepep_num_sm", "moe_deepep_num_sms"),
         ("--cuda-graph-imp", "--cuda-graph-impl"),
         ("CUDA_GRAPH_SCOP", "cuda_graph_scope"),
-        ("unreadable-yml", "unreadable-yaml"),
+        ("invalid-yml", "invalid-yaml"),
         ("CG109", "CG101"),
     ],
 )

@@ -62,11 +62,11 @@ def test_the_settings_of_a_chain_are_shown_with_their_origins(chain: Path, cgmig
 
 def test_the_base_of_a_chain_shows_what_it_and_the_leaves_capture(chain: Path, cgmigrate) -> None:
     text = cgmigrate("explain", "conf/base.yaml:3").stdout
-    captures = "captures {} of each layer (Transformer Engine) in training, in 0.17 before and in 0.19 after"
+    captures = "0.17: {} per layer (TE) in training -> 0.19: the same"
     assert section(text, "Captures:") == [
         captures.format("attn"),
         "conf/base.yaml:3",
-        captures.format("attn+mlp"),
+        captures.format("attn, mlp"),
         "conf/child.yaml:4",
     ]
 
@@ -99,7 +99,7 @@ def test_a_withheld_set_says_why(project: Path, cgmigrate) -> None:
     text = cgmigrate("explain", "a.yaml:2").stdout
     assert "\nEdit set " in text and "(withheld):\n" in text
     below = section(text, "Edit set ")
-    assert "withheld: CG106 in a.yaml:7, which a comment suppresses and which has to change together with it" in below
+    assert "withheld: CG106 in a.yaml:7, which a comment suppresses and which has to change with it" in below
     assert "help: suppress this diagnostic, too, or delete the comment" in below
     assert "Next: cgmigrate fix" not in text
 
@@ -134,7 +134,7 @@ def test_what_a_condition_decides_is_not_known(project: Path, cgmigrate) -> None
     call = 'TransformerConfig(cuda_graph_impl="local" if moe else "none", cuda_graph_scope="attn")'
     write("a.py", f"from megatron.core.transformer import TransformerConfig\n\ndef build(moe):\n    return {call}\n")
     explained = cgmigrate("explain", "a.py:4").stdout
-    assert section(explained, "Captures:")[0].startswith("not known: a condition or a value that is computed")
+    assert section(explained, "Captures:")[0].startswith("not known: a condition or a value computed at run time")
 
 
 def test_a_file_lists_its_objects(chain: Path, cgmigrate) -> None:
@@ -142,7 +142,7 @@ def test_a_file_lists_its_objects(chain: Path, cgmigrate) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "conf/child.yaml:4: policy.megatron_cfg (NeMo-RL)"
-    assert lines[1].startswith("  fix ") and "(safe) together with conf/base.yaml; captures attn+mlp" in lines[1]
+    assert lines[1].startswith("  fix ") and "(safe) together with conf/base.yaml; 0.17: attn, mlp" in lines[1]
     assert lines[-1] == "Next: cgmigrate explain conf/child.yaml:4"
 
 
@@ -155,7 +155,7 @@ def test_a_line_without_settings_names_the_nearest(chain: Path, cgmigrate) -> No
     )
 
 
-def test_a_file_without_settings_says_so(project: Path, cgmigrate) -> None:
+def test_a_file_without_settings_is_reported(project: Path, cgmigrate) -> None:
     write("a.yaml", "a: 1\n")
     assert cgmigrate("explain", "a.yaml:1").exit_code == 1
     result = cgmigrate("explain", "a.yaml")
@@ -307,5 +307,5 @@ def test_a_refusal_of_a_boolean_beside_none_is_the_same_before_and_after(project
 
     shown = cgmigrate("explain", "--from", "0.19", "--to", "0.19", "a.yaml").stdout
 
-    assert "is refused by 0.19: `core_attn` is recomputed inside a graph" in shown
+    assert "0.19: rejected: `core_attn` is recomputed inside a graph" in shown
     assert "captures" not in shown

@@ -372,7 +372,7 @@ def test_a_run_shows_how_far_it_is(project: Path) -> None:
     # The line is gone when the run is over, and nothing of it is in the report.
     assert seen.rpartition("\r\x1b[K")[2] == (
         "Found 8 diagnostics (8 warnings) in 4 of 4 files.\n"
-        f"`cgmigrate explain CG102` says more.\n{RELEASES}Fixes: 8 safe ([*])\n"
+        f"For more information, run `cgmigrate explain CG102`.\n{RELEASES}Fixes: 8 safe ([*])\n"
         "Next: \x1b[1;32mcgmigrate fix .\x1b[0m\n"
     )
     assert len(out.splitlines()) == 8

@@ -138,5 +138,5 @@ def test_a_fix_that_waits_for_another_diagnostic_says_which(tmp_path: Path) -> N
 
 def test_what_the_reader_would_refuse_is_not_advised(tmp_path: Path) -> None:
     (diagnostic,) = check(tmp_path / "a.yaml", "policy:\n  megatron_cfg:\n    enable_cuda_graph: true\n")
-    assert "would refuse the result" in diagnostic.blocked_by
+    assert "would reject the result" in diagnostic.blocked_by
     assert diagnostic.help.startswith("write `cuda_graph_impl: transformer_engine` for per-layer graphs in training")

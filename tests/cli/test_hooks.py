@@ -243,6 +243,6 @@ def test_the_hooks_do_not_rewrite_a_parent_whose_child_is_not_staged(guarded: Pr
     parent = guarded.write("base.yaml", text)
     refused = guarded.commit("base.yaml")
     assert refused.returncode == 1
-    assert "blocked by: child.yaml, which has to change together with this file" in refused.stderr
+    assert "blocked by: child.yaml, which has to change with this file" in refused.stderr
     assert "help: run `cgmigrate fix base.yaml child.yaml`" in refused.stderr
     assert parent.read_text() == text

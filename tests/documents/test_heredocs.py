@@ -138,11 +138,11 @@ REPORTED = {
     ),
     "a name that a variable gets in two places": (
         f"job=a.sh\n[ $1 ] && job=a.txt\ncat > $job <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
-        "the name of its file does not say",
+        "its file name does not show",
     ),
     "a name that a variable gets as it is read": (
         f"job=a.sh\nread job\ncat > $job <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
-        "the name of its file does not say",
+        "its file name does not show",
     ),
     "a file of a variable that is edited": (
         f"job=$(mktemp XXX.sh)\ncat > $job <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\nsed -i 1d $job\n",
@@ -162,11 +162,11 @@ REPORTED = {
     ),
     "a file of another kind": (
         f"cat > notes.txt <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
-        "does not say that it is shell, Python or YAML",
+        "does not show that it is shell, Python or YAML",
     ),
     "a name that is computed": (
         f"cat > $F <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
-        "does not say that it is shell",
+        "does not show that it is shell",
     ),
     "several commands": (f"cat <<'EOF' | sed s/a/b/ | bash\n{TRAIN} --enable-cuda-graph\nEOF\n", "several commands"),
     "YAML that is added to a file": (
@@ -232,7 +232,7 @@ REPORTED = {
     "another descriptor": (f"bash 3<<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n", "program or file that gets it"),
     "a script that the grammar does not cover": (
         f"bash <<EOF 2>&1 | tee log\n{TRAIN} --enable-cuda-graph\nEOF\n",
-        "does not cover line 2",
+        "cannot parse line 2 as shell",
     ),
     "a blank with a backslash": (
         f"bash <<'EOF'\n{TRAIN} {LOCAL} \\ --cuda-graph-scope full \\  --bf16\nEOF\n",

@@ -75,10 +75,10 @@ EXPOSED = {
     "a parameter": (f"def f(cfg):\n{PAIR}", "`cfg` is a parameter of `f`"),
     "a keyword parameter": (f"def f(*, cfg=None):\n{PAIR}", "`cfg` is a parameter of `f`"),
     "self": ("class T:\n    def f(self):\n        self.config.cuda_graph_scope = ['attn']\n", "`self` is a parameter"),
-    "made and used here": (f"def f():\n{MADE}{PAIR}    pretrain(cfg)\n", "the code that makes `cfg.model`"),
+    "made and used here": (f"def f():\n{MADE}{PAIR}    pretrain(cfg)\n", "where `cfg.model` is created"),
     "another name of a part": (
         f"def f():\n{MADE}    model = cfg.model\n    model.cuda_graph_scope = ['attn']\n",
-        "the code that makes `model`",
+        "where `model` is created",
     ),
     "returned": (f"def f():\n{MADE}{PAIR}    return cfg\n", "`f` returns `cfg`"),
     "a part returned": (f"def f():\n{MADE}{PAIR}    return cfg.model\n", "`f` returns `cfg`"),
@@ -86,30 +86,30 @@ EXPOSED = {
     "known by name only": ("cfg.model.cuda_graph_scope = ['attn']\n", "other files can import"),
     "a provider that is returned": (
         'def f():\n    return GPTModelProvider(cuda_graph_impl="transformer_engine", cuda_graph_scope=["attn"])\n',
-        "the code that gets `GPTModelProvider(...)` is not followed",
+        "cgmigrate does not follow the result of `GPTModelProvider(...)`",
     ),
     "deferred": (
         'make = partial(TransformerConfig, cuda_graph_impl="local", cuda_graph_scope=["attn"])\n',
-        "the code that gets",
+        "cgmigrate does not follow the result of `partial(...)`",
     ),
     "with unknown keywords": (
         'def f(kw):\n    return TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=["attn"], **kw)\n',
-        "`**kw` may hold settings",
+        "`**kw` on line 10 may also set these settings",
     ),
     "a class with a default": (
         "@dataclass\nclass Mine(TransformerConfig):\n    cuda_graph_scope: str = 'full'\n"
         "c = Mine(cuda_graph_impl='local', cuda_graph_scope=['attn'])\n",
-        "the class `Mine` names `cuda_graph_scope` (line 11)",
+        "the class `Mine` uses `cuda_graph_scope` (line 11)",
     ),
     "a class of a class with a default": (
         "class Base(TransformerConfig):\n    cuda_graph_impl: str = 'local'\nclass Mine(Base):\n    pass\n"
         "c = Mine(cuda_graph_scope=['attn'])\n",
-        "the class `Base` names `cuda_graph_impl`",
+        "the class `Base` uses `cuda_graph_impl`",
     ),
     "a class that validates by itself": (
         "class Mine(TransformerConfig):\n    def __post_init__(self):\n        pass\n"
         "def f():\n    return Mine(cuda_graph_impl='local', cuda_graph_scope=['attn'])\n",
-        "the code that gets `Mine(...)` is not followed",
+        "cgmigrate does not follow the result of `Mine(...)`",
     ),
     "a constructor under a guard": (
         "c = TransformerConfig() if supports() else "
@@ -143,7 +143,7 @@ EXPOSED = {
     ),
     "arguments of another program": (
         "import subprocess\nsubprocess.run(['python', 'serve.py', '--enable-cuda-graph'])\n",
-        "the program that gets these arguments is not known as Megatron's",
+        "these arguments go to a program that cgmigrate does not know as Megatron's",
     ),
     "overrides": ("launch(['model.cuda_graph_scope=[attn]'])\n", "overrides a configuration"),
     "a dict that another is unpacked into": (

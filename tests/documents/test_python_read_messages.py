@@ -30,31 +30,31 @@ def said(code: str, head: str = HEAD) -> str:
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("x = config.enable_cuda_graph\n", "`enable_cuda_graph` is deprecated since megatron-core 0.15 and false"),
-        ("x = config.cuda_graph_scope\n", "since megatron-core 0.18 `cuda_graph_scope` is None once"),
-        ("if args.enable_cuda_graph: pass\n", "only where the old flag is written, and `validate_args` deletes it"),
-        ("if args.cuda_graph_scope != 'full': pass\n", "no `cuda_graph_scope`, and reading it is an AttributeError"),
-        ("x = getattr(args, 'cuda_graph_scope', [])\n", "has no `cuda_graph_scope`: `getattr` returns its default"),
-        ("x = getattr(args, 'cuda_graph_scope')\n", "`getattr` raises AttributeError"),
-        ("x = getattr(get_args(), 'external_cuda_graph', None)\n", "there: `getattr` returns its default behind it"),
-        ("x = get_args().enable_cuda_graph\n", "`args.enable_cuda_graph` is true only where the old flag is written"),
-        ("assert '--cuda-graph-scope' in args\n", "it is a deprecated flag, and command lines under the new names do"),
-        ("assert '--cuda-graph-scope' in args\n", "[`--cuda-graph-modules` has modules, `--cuda-graph-impl full_iter"),
-        ("x = '--external-cuda-graph' in argv\n", "the new flag is `--cuda-graph-impl transformer_engine`"),
-        ("x = getattr(config, 'cuda_graph_scope', [])\n", "`getattr` returns None there, not its default"),
-        ("x = getattr(config, 'enable_cuda_graph', False)\n", "the field exists, so `getattr` does not return its"),
-        ("x = hasattr(args, 'cuda_graph_scope')\n", "has no `cuda_graph_scope`: `hasattr` is false"),
-        ("x = hasattr(margs, 'cuda_graph_scope')\n", "and since megatron-core 0.18 `args` has no `cuda_graph_scope`"),
-        ("x = config.cuda_graph_scope == 'per_microbatch'\n", "`per_microbatch` is a value of no release"),
-        ("x = config.cuda_graph_scope == 'attn'\n", "so this is always false ["),
-        ("x = cfg.model.cuda_graph_scope == 'attn'\n", "is what was assigned until the configuration is built, and"),
+        ("x = config.enable_cuda_graph\n", "`enable_cuda_graph` is deprecated since megatron-core 0.15, and false"),
         (
-            "x = getattr(cfg.model, 'cuda_graph_scope', None)\n",
-            "`getattr` does not return its default",
+            "x = config.cuda_graph_scope\n",
+            "resets `cuda_graph_scope` to None when the config is built, so this reads None",
         ),
+        ("if args.enable_cuda_graph: pass\n", "is set only by the old flag, and `validate_args` deletes it"),
+        ("if args.cuda_graph_scope != 'full': pass\n", "no `args.cuda_graph_scope`, and reading it is an AttributeE"),
+        ("x = getattr(args, 'cuda_graph_scope', [])\n", "no `args.cuda_graph_scope`: `getattr` returns its default"),
+        ("x = getattr(args, 'cuda_graph_scope')\n", "`getattr` raises AttributeError"),
+        ("x = getattr(get_args(), 'external_cuda_graph', None)\n", "it: `getattr` returns its default after that"),
+        ("x = get_args().enable_cuda_graph\n", "`args.enable_cuda_graph` is set only by the old flag"),
+        ("assert '--cuda-graph-scope' in args\n", "it is a deprecated flag, and command lines with the new flags do"),
+        ("assert '--cuda-graph-scope' in args\n", "[use `--cuda-graph-modules` for modules, `--cuda-graph-impl full_"),
+        ("x = '--external-cuda-graph' in argv\n", "use `--cuda-graph-impl transformer_engine`"),
+        ("x = getattr(config, 'cuda_graph_scope', [])\n", "`getattr` returns None, not its default"),
+        ("x = getattr(config, 'enable_cuda_graph', False)\n", "the field exists, so `getattr` does not return its"),
+        ("x = hasattr(args, 'cuda_graph_scope')\n", "has no `args.cuda_graph_scope`: `hasattr` is false"),
+        ("x = hasattr(margs, 'cuda_graph_scope')\n", "and megatron-core >= 0.18 has no `args.cuda_graph_scope`"),
+        ("x = config.cuda_graph_scope == 'per_microbatch'\n", "no release has the value `per_microbatch`"),
+        ("x = config.cuda_graph_scope == 'attn'\n", "so this is always false ["),
+        ("x = cfg.model.cuda_graph_scope == 'attn'\n", "keeps its value until the config is built; megatron-core"),
+        ("x = getattr(cfg.model, 'cuda_graph_scope', None)\n", "`getattr` does not return its default"),
         ("N = ['num_layers', 'cuda_graph_scope']\n", "add the three new names to this list: `cuda_graph_impl`"),
-        ("t = f'cfg.model.cuda_graph_scope = {x}'\n", "this text writes `cuda_graph_scope`"),
-        ("Scopes = list['CudaGraphScope | str']\n", "a type names `CudaGraphScope`"),
+        ("t = f'cfg.model.cuda_graph_scope = {x}'\n", "this string writes `cuda_graph_scope`"),
+        ("Scopes = list['CudaGraphScope | str']\n", "an annotation uses `CudaGraphScope`"),
     ],
 )
 def test_what_a_read_gives(code: str, message: str) -> None:
@@ -70,8 +70,8 @@ def test_what_a_recipe_has_assigned_is_what_it_reads_back() -> None:
     code = "def r():\n    cfg = base()\n    cfg.model.cuda_graph_impl = 'transformer_engine'\n"
     code += "    cfg.model.cuda_graph_scope = ['attn']\n    if 'attn' in cfg.model.cuda_graph_scope:\n        pass\n"
     text = said(code)
-    assert "until the configuration is built, `cfg.model.cuda_graph_scope` is what line 6 assigned" in text
-    assert "[`cuda_graph_scope` is assigned on line 6; both have to change together]" in text
+    assert "`cfg.model.cuda_graph_scope` has the value that line 6 assigns until the config is built" in text
+    assert "[line 6 assigns `cuda_graph_scope`; both have to change together]" in text
     assert "TypeError" not in text
 
 

@@ -173,7 +173,7 @@ def test_an_own_copy_of_the_scope_is_reported() -> None:
         "class Engine:\n    def f(self):\n        return CudaGraphScope.attn in self.cuda_graph_scope\n", header=BOTH
     )
     assert result.rules == ["CG603"]
-    assert "`self.cuda_graph_scope` is a copy of it, made elsewhere in this file" in result.messages
+    assert "`self.cuda_graph_scope` is a copy made elsewhere in this file" in result.messages
 
 
 def test_code_that_runs_on_0_18_is_rewritten_on_request() -> None:
@@ -219,7 +219,7 @@ def test_self_in_another_class_is_a_copy(base: str) -> None:
     )
     result = check_noop(IN_A_CLASS.format(base=base), header=header)
     assert result.rules == ["CG603"]
-    assert "`self.cuda_graph_scope` is a copy of it" in result.messages
+    assert "`self.cuda_graph_scope` is a copy made elsewhere" in result.messages
 
 
 @pytest.mark.parametrize("function", ["print", "logger.warning", "MyError", "errors.ScopeWarning"])

@@ -513,7 +513,7 @@ def test_flags_in_braces_are_reported(project: Path, cgmigrate: Run, path: str, 
     assert (project / path).read_text() == text.format(word=word)
     assert ("1 diagnostic remains" in result.stderr) is bool(flag)
     checked = cgmigrate("check", ".")
-    assert (f"`{word}` is several flags for a shell, `{flag}` among them" in checked.stdout) is bool(flag)
+    assert (f"`{word}` expands to several flags in a shell, `{flag}` among them" in checked.stdout) is bool(flag)
 
 
 @pytest.mark.parametrize(
@@ -527,10 +527,10 @@ def test_braces_in_prose_are_not_reported(project: Path, cgmigrate: Run, text: s
 @pytest.mark.parametrize(
     ("word", "place"),
     [
-        ("${GRAPHS:+--enable-cuda-graph}", "counts only where the variable is set"),
-        ("${GRAPHS+--enable-cuda-graph}", "counts only where the variable is set"),
-        ("${GRAPHS:---enable-cuda-graph}", "counts only where the variable is not set"),
-        ("${GRAPHS:=--enable-cuda-graph}", "counts only where the variable is not set"),
+        ("${GRAPHS:+--enable-cuda-graph}", "takes effect only if the variable is set"),
+        ("${GRAPHS+--enable-cuda-graph}", "takes effect only if the variable is set"),
+        ("${GRAPHS:---enable-cuda-graph}", "takes effect only if the variable is not set"),
+        ("${GRAPHS:=--enable-cuda-graph}", "takes effect only if the variable is not set"),
     ],
 )
 @pytest.mark.parametrize("line", ["python pretrain_gpt.py {word} --bf16\n", 'ARGS="--bf16 {word}"\n'])

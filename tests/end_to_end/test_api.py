@@ -237,8 +237,8 @@ def test_captures_are_those_of_the_model() -> None:
     settings: api.Settings = {"cuda_graph_impl": "none", "cuda_graph_scope": "full_iteration"}
     before = api.capture_of(settings, api.parse_release("0.17"), api.Reader.CONFIG)
     after = api.capture_of(settings, api.parse_release("0.18"), api.Reader.CONFIG)
-    assert isinstance(before, api.Capture) and str(before) == "nothing in training, nothing in inference"
-    assert isinstance(after, api.Capture) and str(after).startswith("the full iteration in training")
+    assert isinstance(before, api.Capture) and str(before) == "no graphs in training, no graphs in inference"
+    assert isinstance(after, api.Capture) and str(after).startswith("full iteration in training")
 
 
 def test_a_capture_of_a_release_as_text_and_a_reader_by_its_name() -> None:

@@ -144,7 +144,7 @@ def test_the_diagnostics_of_both_files_name_the_other(project: Path, cgmigrate) 
     write(project / "conf/recipe.yaml", CAPTURED)
     staged(project)
     stdout = " ".join(cgmigrate("check", ".").stdout.split())
-    assert "code names the key `external_cuda_graph` of conf/recipe.yaml:3" in stdout
+    assert "code uses the key `external_cuda_graph` of conf/recipe.yaml:3" in stdout
     assert "written together with pkg/setup.py" in stdout and "written together with conf/recipe.yaml" in stdout
 
 
@@ -293,7 +293,7 @@ def test_code_outside_of_the_run_may_set_a_setting_too(project: Path, cgmigrate)
     write(project / "other/stop.py", SET_BY["on an object of that name"][1])
     staged(project)
     stdout = " ".join(cgmigrate("fix", "pkg", "conf").stdout.split())
-    assert "other/stop.py:2 has `cuda_graph_impl`, which may be about it" in stdout
+    assert "other/stop.py:2 also uses `cuda_graph_impl` and is not changed with it" in stdout
 
 
 def test_a_configuration_beside_the_code_is_rewritten_with_it(project: Path, cgmigrate) -> None:
@@ -312,7 +312,7 @@ NOT_COPIED = {
     "a setting that the code does not copy": (
         EXAMPLE,
         CAPTURED + "    cuda_graph_scope: [attn]\n",
-        "pkg/setup.py:3 has",
+        "pkg/setup.py:3 also uses",
     ),
     "other code that reads the key": (
         EXAMPLE + "\ndef uses_graphs(config):\n    return config['megatron_cfg']['external_cuda_graph']\n",
@@ -327,7 +327,7 @@ NOT_COPIED = {
     "an interpolation": (
         EXAMPLE,
         CAPTURED + "log: ${policy.megatron_cfg.external_cuda_graph}\n",
-        "conf/recipe.yaml:4 has",
+        "conf/recipe.yaml:4 also uses",
     ),
     "a value that changes": (
         EXAMPLE.replace('config["megatron_cfg"][k])', 'not config["megatron_cfg"][k])'),
@@ -347,7 +347,7 @@ NOT_COPIED = {
     "attributes of an unknown object": (
         "def apply(config, model_cfg):\n    model_cfg.external_cuda_graph = config.megatron_cfg.external_cuda_graph\n",
         CAPTURED,
-        "pkg/setup.py:2 has",
+        "pkg/setup.py:2 also uses",
     ),
     "a built configuration": (
         EXAMPLE.replace("    for k", "    model_cfg = TransformerConfig()\n    for k", 1),
@@ -374,7 +374,7 @@ def test_a_name_that_another_file_has_and_the_code_does_not_copy_prevents_the_fi
     staged(project)
     result = cgmigrate("fix", ".")
     assert (setup.read_text(), filled.read_text()) == (EXAMPLE, CAPTURED)
-    assert "pkg/setup.py:3 has" in " ".join(result.stdout.split())
+    assert "pkg/setup.py:3 also uses" in " ".join(result.stdout.split())
 
 
 def test_a_list_of_names_that_another_file_may_import_is_not_followed(project: Path, cgmigrate) -> None:
@@ -382,7 +382,7 @@ def test_a_list_of_names_that_another_file_may_import_is_not_followed(project: P
     code = 'KEYS = ("enable_cuda_graph", "external_cuda_graph")\n' + code
     setup, filled = write(project / "pkg/setup.py", code), write(project / "conf/recipe.yaml", CAPTURED)
     staged(project)
-    assert "pkg/setup.py:1 has" in cgmigrate("fix", ".").stdout
+    assert "pkg/setup.py:1 also uses" in cgmigrate("fix", ".").stdout
     assert (setup.read_text(), filled.read_text()) == (code, CAPTURED)
 
 

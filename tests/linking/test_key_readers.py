@@ -255,7 +255,7 @@ def test_a_key_that_another_file_reads_is_no_safe_fix(project: Path, cgmigrate, 
     write(project / name, text)
     staged(project)
     stdout = " ".join(cgmigrate("fix", ".").stdout.split())
-    assert f"{name}:2 has `external_cuda_graph`, which may be about it, and does not change with it" in stdout
+    assert f"{name}:2 also uses `external_cuda_graph` and is not changed with it" in stdout
     assert path.read_text() == LEGACY
 
 
@@ -306,7 +306,7 @@ def test_a_folder_with_a_pin_of_its_own_is_a_project_of_its_own(project: Path, c
     write(project / "bench/one/setup.py", READERS["a constant"])
     own.write_text(LEGACY)
     staged(project)
-    assert "bench/one/setup.py:1 has" in cgmigrate("fix", ".").stdout
+    assert "bench/one/setup.py:1 also uses" in cgmigrate("fix", ".").stdout
     assert own.read_text() == LEGACY
 
 
@@ -405,7 +405,7 @@ def test_code_that_is_not_read_may_read_a_key(project: Path, cgmigrate, code: st
     staged(project)
     result = cgmigrate("fix", "configs/a.yaml")
     assert (result.exit_code, path.read_text()) == (1, LEGACY)
-    assert f"src/setup.py:{line} has `cuda_graph_scope`" in result.stdout
+    assert f"src/setup.py:{line} also uses `cuda_graph_scope`" in result.stdout
     assert cgmigrate("fix", "--unsafe-fixes", "configs/a.yaml").exit_code == 0
 
 
@@ -432,7 +432,7 @@ def test_a_key_that_an_interpolation_of_the_file_reads_is_no_safe_fix(project: P
     path = write(project / "a.yaml", text)
     result = cgmigrate("fix", ".")
     assert (result.exit_code, path.read_text()) == (1, text)
-    assert "a.yaml:6 has `external_cuda_graph`" in result.stdout
+    assert "a.yaml:6 also uses `external_cuda_graph`" in result.stdout
     assert cgmigrate("fix", "--unsafe-fixes", ".").exit_code == 0
 
 
@@ -449,7 +449,7 @@ TURNS_ON = {
 def test_a_false_that_may_turn_off_what_code_turns_on_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "a.yaml", FALSE)
     write(project / "train.py", code)
-    assert "train.py:1 has `external_cuda_graph`, which may be about it" in cgmigrate("fix", ".").stdout
+    assert "train.py:1 also uses `external_cuda_graph` and is not changed with it" in cgmigrate("fix", ".").stdout
     assert path.read_text() == FALSE
 
 
@@ -460,7 +460,7 @@ def test_a_new_implementation_beside_a_flag_that_code_turns_on_is_no_safe_fix(
     text = "model:\n  tensor_model_parallel_size: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
     path = write(project / "a.yaml", text)
     write(project / "train.py", code)
-    assert "train.py:1 has `external_cuda_graph`, which may be about it" in cgmigrate("fix", ".").stdout
+    assert "train.py:1 also uses `external_cuda_graph` and is not changed with it" in cgmigrate("fix", ".").stdout
     assert path.read_text() == text
     write(project / "train.py", "")
     cgmigrate("fix", ".")

@@ -194,7 +194,7 @@ def test_merges_that_are_not_known_stay_unsafe(project: Path, child: str) -> Non
 
 
 def test_a_set_is_not_written_if_one_merged_result_is_refused(project: Path) -> None:
-    """NeMo-RL refuses local graphs of layers, so neither file may change."""
+    """NeMo-RL refuses local per-layer graphs, so neither file may change."""
     base = "policy:\n  megatron_cfg:\n    cuda_graph_impl: local\n    cuda_graph_scope: full_iteration\n"
     child = "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: attn\n"
     files(project, base=base, child=child)
@@ -202,7 +202,7 @@ def test_a_set_is_not_written_if_one_merged_result_is_refused(project: Path) -> 
     assert [checked.after for checked in results] == [None, None]
     of_base, of_child = (checked.diagnostics[-1] for checked in results)
     assert of_base.blocked_by == "it shares settings with the mapping in child.yaml:4, which cannot be rewritten"
-    assert "would refuse the result" in of_child.blocked_by
+    assert "would reject the result" in of_child.blocked_by
 
 
 def test_a_chain_in_which_one_file_has_settings_is_that_file(project: Path) -> None:
@@ -228,7 +228,7 @@ def test_files_of_a_checkout_that_are_not_given_are_followed(project: Path) -> N
     (checked,) = [item for item in Run(["base.yaml"], RunOptions()) if isinstance(item, FileResult)]
     (diagnostic,) = checked.diagnostics
     assert checked.after is None and paths["base"].read_text() == BASE
-    assert diagnostic.blocked_by == "child.yaml, which has to change together with this file"
+    assert diagnostic.blocked_by == "child.yaml, which has to change with this file"
     assert diagnostic.help == "run `cgmigrate fix base.yaml child.yaml`"
 
 

@@ -51,7 +51,7 @@ def test_an_override_of_an_old_name_withholds_the_fix(project: Path, name: str, 
     assert checked.after is None
     reasons = " ".join(one.blocked_by for one in checked.diagnostics)
     overridden = f"{name}:" in reasons and "a command line overrides" in reasons
-    assert overridden or f"{name}, which has to change together with this file" in reasons
+    assert overridden or f"{name}, which has to change with this file" in reasons
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,4 @@ def test_a_command_line_that_the_release_refuses_with_its_recipe_withholds_the_f
     checkout(project)
     checked = fixed(project)
     assert checked.after is None
-    assert "refuses that as it is" in " ".join(one.blocked_by for one in checked.diagnostics)
+    assert "already rejects that" in " ".join(one.blocked_by for one in checked.diagnostics)

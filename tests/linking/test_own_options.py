@@ -190,7 +190,9 @@ def test_a_flag_that_its_program_reads_stays(use: str, module: str, tmp_path: Pa
     importing = {} if module == "train.py" else {"train.py": "from team.graphs import *\n"}
     output, launcher = fixed(tmp_path, {**importing, module: PARSED + use, "run.sh": STARTED})
     assert launcher == STARTED, output
-    assert "may use `enable_cuda_graph` of the arguments, and has to change with it" in output.replace("\n", " ")
+    assert "may read `enable_cuda_graph` of the parsed arguments, and has to change with it" in output.replace(
+        "\n", " "
+    )
 
 
 @pytest.mark.parametrize("use", NOT_READ.values(), ids=NOT_READ)

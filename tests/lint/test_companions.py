@@ -108,7 +108,7 @@ SHARDED = {
     "gtp_weight_remat_size": 2,
     "moe_shared_expert_intermediate_size": 64,
 }
-"""Recomputed shared experts whose weights are sharded, which 8 or 4 bits refuse in graphs of `local`."""
+"""Recomputed shared experts whose weights are sharded, which 8 or 4 bits refuse in `local` graphs."""
 MODELS: list[dict[str, Any]] = [
     {"num_moe_experts": None},
     *(

@@ -55,7 +55,7 @@ CHOICES = (
 
 
 def graphs(flag: str) -> list[str]:
-    """Graphs of layers, as command lines ask for them."""
+    """Per-layer graphs, as command lines ask for them."""
     names = ("", "attn", "mlp", "moe", "moe_router", "attn moe_router", "moe_router moe_preprocess")
     both = [(name, f"{flag} {modules}" if modules else "") for name in IMPLEMENTATIONS[1:3] for modules in names]
     return [f"--cuda-graph-impl {name} {modules}" for name, modules in both]

@@ -196,7 +196,7 @@ def test_the_implementation_of_generation(impl: str) -> None:
 @pytest.mark.parametrize(("former", "hybrid"), list(product([True, False], repeat=2)))
 def test_hybrid_context_parallelism(impl: str, former: bool, hybrid: bool) -> None:
     pytest.importorskip("megatron.training")
-    # Its check reads the former boolean, which says nothing of the implementation; the value says what is meant.
+    # Its check reads the former boolean, which says nothing of the implementation; the value shows what is meant.
     args = SimpleNamespace(enable_cuda_graph=former or impl != "none")
     path = core("../training/arguments.py")
     refused = hybrid and refuses(path, "not args.enable_cuda_graph", "Hybrid context", {"args": args})

@@ -105,7 +105,7 @@ def test_a_page_waits_for_the_code_that_reads_its_keys(project: Path, cgmigrate)
     )
     subprocess.run(["git", "add", "."], cwd=project, check=True)
     result = cgmigrate("fix", "--docs", "a.md")
-    assert "setup.py:5 has `cuda_graph_scope`" in result.stdout
+    assert "setup.py:5 also uses `cuda_graph_scope`" in result.stdout
     assert "cuda_graph_scope" in (project / "a.md").read_text()
 
 
@@ -126,7 +126,7 @@ def test_names_that_stay_are_counted(project: Path, cgmigrate) -> None:
     write(project / "docs/0.4.2/a.md", PAGE)
     result = cgmigrate("check", ".")
     assert result.exit_code == 0 and result.stdout == ""
-    assert "note: 4 deprecated names left unchanged in documentation of former names" in result.stderr
+    assert "note: 4 deprecated names left unchanged in documentation of old names" in result.stderr
     assert "CHANGELOG.md:2" in cgmigrate("check", "-v", ".").stderr
     assert cgmigrate("fix", "--docs", "--unsafe-fixes", ".").exit_code == 0
     assert (project / "docs/0.4.2/a.md").read_text() == PAGE

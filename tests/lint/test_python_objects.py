@@ -71,7 +71,7 @@ def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
 
     for arguments in (("check", "."), ("fix", "--diff", one), ("fix", "--diff", "skills", one)):
         result = cgmigrate(*arguments, *releases)
-        assert "objects are not followed across 3 files of code with settings" in result.stderr
+        assert "only `fix` follows objects across 3 files of code" in result.stderr
         assert "\n+" not in result.stdout
         assert re.search(r"^Fixes: \d+ not analysed", result.stderr, re.MULTILINE)
         assert "unsafe" not in result.stdout
@@ -79,7 +79,7 @@ def test_only_fix_of_a_folder_follows_the_objects_of_a_large_checkout(
 
     result = cgmigrate("fix", "--diff", *releases, ".")
     assert "\n+" in result.stdout
-    assert "objects are not followed" not in result.stderr
+    assert "follows objects across" not in result.stderr
 
 
 def test_a_proof_that_ends_with_an_error_is_reported_once(

@@ -54,7 +54,7 @@ def test_rules_report_the_rows_that_other_settings_decide(capsys: pytest.Capture
     known = [row for row in kept if row.get("ctx", "main") in CONTEXTS]
     configurations = [row["in"] | DEFAULTS | CONTEXTS[row.get("ctx", "main")] for row in known]
     counts: collections.Counter[str] = collections.Counter()
-    counts["the context is refused without graphs, or not known"] = len(kept) - len(known)
+    counts["the context is rejected without graphs, or not known"] = len(kept) - len(known)
     silent = []
     for row, settings, said in zip(known, configurations, judged(configurations, ""), strict=True):
         if row["err"][1][:60] not in said:

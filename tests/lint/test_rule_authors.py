@@ -99,14 +99,14 @@ def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> No
         (
             "  remove: [cuda_graph_modules]",
             "  set: {cuda_graph_impl: local}",
-            f"TEAM001 is not fixed; because: megatron-core {NEWEST} captures nothing in training, nothing in "
+            f"TEAM001 is not fixed; because: megatron-core {NEWEST} captures no graphs in training, no graphs in "
             f"inference; after the rewrite {NEWEST} would capture whole layers (local) in training",
         ),
         # megatron-core would stop.
         (
             "  remove: [cuda_graph_modules]",
             "  set: {cuda_graph_modules: [engine]}",
-            f"TEAM001 is not fixed; blocked by: TransformerConfig ({NEWEST}) would refuse the result",
+            f"TEAM001 is not fixed; blocked by: TransformerConfig ({NEWEST}) would reject the result",
         ),
         ("  - syntax: yaml", "  - reported: false\n    syntax: yaml", "TEAM001 is reported, and `reported: false`"),
         ("{has: attn}", "{has: mlp}", "TEAM001 is not reported; reported is CG303"),

@@ -75,7 +75,7 @@ def test_the_releases_refuse_and_accept_these_traps() -> None:
 
 @pytest.mark.parametrize("settings", [TRAPS["CG301"], {"cuda_graph_scope": [FULL]}])
 def test_a_recipe_of_the_bridge_turns_nothing_on(settings: Settings) -> None:
-    """Megatron-Bridge 0.6 clears the scope under `none` before megatron-core reads it."""
+    """Megatron-Bridge 0.6 clears the scope with `none` before megatron-core reads it."""
     diagnostic = diagnosed(of_bridge(settings), LAST_OLD, NEWEST)["CG301"]
     assert diagnostic.severity is Severity.WARNING
     assert "Megatron-Bridge clears the scope" in diagnostic.message

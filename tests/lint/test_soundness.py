@@ -161,7 +161,7 @@ def expected_of_017(impl: str, scope: set[str]) -> tuple[str, set[str], str]:
 def test_the_trap_is_not_sprung() -> None:
     """none + full_iteration: megatron-core's own migration turns graphs on, cgmigrate's does not."""
     settings = {"cuda_graph_impl": "none", "cuda_graph_scope": "full_iteration"}
-    assert str(capture_of(settings, NEWEST, Reader.CONFIG)).startswith("the full iteration")
+    assert str(capture_of(settings, NEWEST, Reader.CONFIG)).startswith("full iteration")
     document = YamlDocument(as_yaml(settings, Reader.CONFIG))
     result = examine(document, Context(Release(0, 17), NEWEST, RULES, OWNERS))
     assert list(result.safe.values()) == [{"cuda_graph_impl": "none"}]
@@ -184,7 +184,7 @@ def test_a_rule_that_changes_what_is_captured_cannot_be_applied_silently(tmp_pat
     (diagnostic,) = result.diagnostics
     assert diagnostic.applicability == "unsafe"
     assert "whole layers (local) in training" in diagnostic.because
-    assert "the full iteration in training" in diagnostic.because
+    assert "full iteration in training" in diagnostic.because
 
 
 def test_rejections_name_their_reason() -> None:

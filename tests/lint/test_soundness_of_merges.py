@@ -161,9 +161,9 @@ def test_a_child_of_contradictory_settings_is_judged_without_them(
         (
             {"cuda_graph_scope": ["attn"]},
             {"cuda_graph_modules": ["mlp"]},
-            "by itself this one captures attn of each layer",
+            "by itself this one captures attn per layer (TE)",
         ),
-        ({"cuda_graph_scope": ["attn"]}, {"cuda_graph_modules": ["moe_preprocess"]}, "captures attn of each layer"),
+        ({"cuda_graph_scope": ["attn"]}, {"cuda_graph_modules": ["moe_preprocess"]}, "captures attn per layer (TE)"),
     ],
 )
 def test_a_mapping_that_a_loader_may_replace_is_proved_alone(

@@ -126,7 +126,7 @@ def test_the_configuration_may_name_setters(
     assert "cuda_graph_scope" not in text
     (tmp_path / "megatron/bridge/recipes/recipe.py").write_text(HEAD + change)
     notes = cgmigrate("check", "--from", "0.17", "--to", str(NEWEST), str(tmp_path)).stderr
-    assert ("`setters` of the configuration names no function" in notes) is (not calls and setters != "[]")
+    assert ("`setters` in the configuration lists no function" in notes) is (not calls and setters != "[]")
 
 
 def test_a_setter_has_a_full_name(tmp_path: Path, cgmigrate: Callable[..., Any]) -> None:

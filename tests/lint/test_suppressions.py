@@ -134,10 +134,7 @@ def test_what_is_rewritten_together_stays_together(project: Path, cgmigrate) -> 
         "two:\n  external_cuda_graph: true", "two:\n  cuda_graph_impl: transformer_engine"
     )
     assert reported(result) == [(3, "CG106")]
-    assert (
-        "blocked by: CG102 on line 2, which a comment suppresses and which has to change together with it"
-        in result.stdout
-    )
+    assert "blocked by: CG102 on line 2, which a comment suppresses and which has to change with it" in result.stdout
 
 
 def test_sites_that_share_an_anchor_stay_together(project: Path, cgmigrate) -> None:
@@ -195,8 +192,8 @@ def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> No
         ("ignore[CG301]", "CG301 in this comment suppresses nothing: there is no such diagnostic at this line"),
         ("ignore[CG102, CG301]", "CG301 in this comment suppresses nothing"),
         ("ignore[CG999]", "CG999 in this comment suppresses nothing: no rule's code begins with it"),
-        ("ignore", "this comment suppresses nothing: it names no rule; write `cgmigrate: ignore[CODE] reason`"),
-        ("ignore[]", "this comment suppresses nothing: it names no rule"),
+        ("ignore", "this comment suppresses nothing: it has no rule code; write `cgmigrate: ignore[CODE] reason`"),
+        ("ignore[]", "this comment suppresses nothing: it has no rule code"),
         ("ignore[CG102", "this comment suppresses nothing: the bracket is not closed"),
         ("ignroe[CG102]", "this comment suppresses nothing: `ignroe` is not a suppression; write"),
         ("ignore-file[CG2]", "CG2 in this comment suppresses nothing: there is no such diagnostic in the file"),

@@ -22,15 +22,15 @@ OTHERS = "other systems have a setting of this name, too"
         (YamlDocument("engine:\n  enable_cuda_graph: true\n"), OTHERS),
         (
             PythonDocument("import megatron\ndef f(engine):\n    engine.enable_cuda_graph = True\n"),
-            "`engine` is not known as Megatron's",
+            "`engine` is not known as a Megatron class",
         ),
         (
             PythonDocument("import megatron\nfrom ours import make\nmake().enable_cuda_graph = True\n"),
-            "`make()` is not known as Megatron's",
+            "`make()` is not known as a Megatron class",
         ),
         (
             PythonDocument("import megatron\ndef f(engine):\n    engine.enable_cuda_graph = True if a else False\n"),
-            "`engine` is not known as Megatron's",
+            "`engine` is not known as a Megatron class",
         ),
         (
             PythonDocument("import megatron\nengine = {'enable_cuda_graph': True}\n"),

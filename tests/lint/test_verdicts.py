@@ -52,8 +52,8 @@ def wrong(configurations: list[dict[str, Any]], package: str, release: Release) 
         f"{one}: {text} ({error})"
         for one, error, text in zip(configurations, said, texts, strict=True)
         # A release refuses other things, too, with graphs or without.
-        if (text.startswith("is refused") and not error)
-        or (not text.startswith("is refused") and any(about in error for about in ABOUT_GRAPHS))
+        if (text.startswith(f"{release}: rejected") and not error)
+        or (not text.startswith(f"{release}: rejected") and any(about in error for about in ABOUT_GRAPHS))
     ]
 
 
@@ -87,19 +87,19 @@ EXPERTS = "--num-experts 8 --disable-bias-linear"
 @pytest.mark.parametrize(
     ("flags", "text"),
     [
-        (f"{EXPERTS} --cuda-graph-impl transformer_engine --cuda-graph-modules moe", "is refused by 0.19: `moe`"),
+        (f"{EXPERTS} --cuda-graph-impl transformer_engine --cuda-graph-modules moe", "0.19: rejected: `moe`"),
         (
             "--cuda-graph-impl transformer_engine --cuda-graph-modules moe_router",
-            "is refused by 0.19: the model is dense",
+            "0.19: rejected: the model is dense",
         ),
-        ("--cuda-graph-impl transformer_engine --cuda-graph-modules mamba", "captures nothing"),
+        ("--cuda-graph-impl transformer_engine --cuda-graph-modules mamba", "0.19: no graphs"),
         (
             "--cuda-graph-impl transformer_engine --cuda-graph-modules attn mamba",
-            "captures attn of each layer (Transformer Engine) in training",
+            "0.19: attn per layer (TE) in training",
         ),
         (
             "--hybrid-layer-pattern M* --cuda-graph-impl transformer_engine --cuda-graph-modules mamba",
-            "captures mamba of each layer (Transformer Engine) in training",
+            "0.19: mamba per layer (TE) in training",
         ),
     ],
 )
@@ -109,22 +109,22 @@ def test_the_layers_of_a_command_line_count(flags: str, text: str) -> None:
 
 def test_the_layers_of_a_part_of_a_command_line_are_not_known() -> None:
     part = YamlDocument("ARGS:\n  --cuda-graph-impl: transformer_engine\n  --cuda-graph-modules: mamba\n")
-    assert captured(part, NEWEST, NEWEST).startswith("captures mamba of each layer")
+    assert captured(part, NEWEST, NEWEST).startswith("0.19: mamba per layer")
 
 
 @pytest.mark.parametrize("target", [Release(0, 17), Release(0, 18), Release(0, 19)], ids=str)
 def test_reinforcement_learning_trains_without_graphs_by_default(target: Release) -> None:
-    """Executed upstream: tests/unit_tests/rl/test_rl_utils.py toggles the graphs of `local` around the rollouts."""
+    """Executed upstream: tests/unit_tests/rl/test_rl_utils.py toggles the `local` graphs around the rollouts."""
     flags = "--perform-rl-step --cuda-graph-impl"
-    assert of_line(f"{flags} local", "train_rl.py", target).startswith("captures whole layers (local) in inference")
+    assert of_line(f"{flags} local", "train_rl.py", target).startswith(f"{target}: whole layers (local) in inference")
     both = of_line(f"{flags} local --rl-training-cuda-graphs", "train_rl.py", target)
-    assert both.startswith("captures whole layers (local), in")
+    assert both == f"{target}: whole layers (local)"
     assert "(CG439)" in of_line(f"{flags} transformer_engine", "train_rl.py", target)
     in_training = of_line(f"{flags} transformer_engine --rl-training-cuda-graphs", "train_rl.py", target)
-    assert in_training.startswith("captures whole layers (Transformer Engine) in training")
+    assert in_training.startswith(f"{target}: whole layers (TE) in training")
 
 
 def test_a_refusal_by_one_of_two_releases_says_which() -> None:
     offload = {"fine_grained_activation_offloading": True, "offload_modules": ["core_attn"]}
     text = of_call({"cuda_graph_impl": "local", **offload}, LAST_OLD, Release(0, 18))
-    assert text.startswith("captures whole layers (local) in 0.17 before; is refused by 0.18: ")
+    assert text.startswith("0.17: whole layers (local) -> 0.18: rejected: ")

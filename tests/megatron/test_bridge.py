@@ -81,7 +81,7 @@ BESIDE = "train: {train_iters: 1}\nddp: {overlap_grad_reduce: true}\n"
 
 @pytest.mark.parametrize("boolean", ["external_cuda_graph: true", "enable_cuda_graph: true"])
 def test_a_boolean_beside_none_is_no_safe_fix(boolean: str) -> None:
-    """Bridge 0.6 clears the scope under `none` before megatron-core reads the boolean, earlier releases afterwards."""
+    """Bridge 0.6 clears the scope with `none` before megatron-core reads the boolean, earlier releases afterwards."""
     scope = "attn" if "external" in boolean else "full_iteration"
     text = f"model:\n  cuda_graph_impl: none\n  {boolean}\n  cuda_graph_scope: [{scope}]\n{BESIDE}"
     result = examined(text)

@@ -204,13 +204,13 @@ def test_captures_have_descriptions() -> None:
     def said(settings: dict[str, object], release: str = "0.17") -> str:
         return str(capture_of(settings, release_of(release), Reader.CONFIG))
 
-    assert said({}) == "nothing in training, nothing in inference"
+    assert said({}) == "no graphs in training, no graphs in inference"
     assert said({"enable_cuda_graph": True}) == ("whole layers (local) in training, whole layers (local) in inference")
     assert said({"external_cuda_graph": True, "cuda_graph_scope": ["mlp", "attn"]}) == (
-        "attn+mlp of each layer (Transformer Engine) in training, nothing in inference"
+        "attn, mlp per layer (TE) in training, no graphs in inference"
     )
     assert said({"cuda_graph_impl": "local", "cuda_graph_scope": ["attn", "full_iteration"]}, "0.16") == (
-        "the full iteration (with whole layers (local) nested in it) in training, the whole block in inference"
+        "full iteration (with whole layers (local) nested in it) in training, the block in inference"
     )
 
 
@@ -243,10 +243,10 @@ def test_modules_of_local_are_named_only_where_captures_are_compared_by_them() -
         for modules in (["moe_router"], ["attn"], [])
     ]
     router, attn, whole = (capture for capture in captures if isinstance(capture, Capture))
-    assert str(router) == str(attn) == "whole layers (local) in training, nothing in inference"
+    assert str(router) == str(attn) == "whole layers (local) in training, no graphs in inference"
     assert describe_both(router, attn) == (
-        "layers (local, modules moe_router+moe_preprocess) in training, nothing in inference",
-        "layers (local, modules attn) in training, nothing in inference",
+        "layers (local, modules moe_router, moe_preprocess) in training, no graphs in inference",
+        "layers (local, modules attn) in training, no graphs in inference",
     )
     assert describe_both(attn, whole) == (str(attn), str(whole))
 

@@ -77,7 +77,7 @@ def test_a_pin_that_names_no_release_is_named(
     monkeypatch.chdir(project)
     write(project / name, text)
     assert find_pin(project)[0] is None
-    named = f"megatron-core is pinned by {how}, which names no release: assuming "
+    named = f"megatron-core is pinned by {how}, not by a release: assuming "
     assert resolve(project, None, None).notes == (f"{named}0.17 to {NEWEST}; set --from/--to",)
     assert resolve(project, Release(0, 16), None).notes == (f"{named}{NEWEST}; set --to",)
     assert resolve(project, None, Release(0, 18)).notes == (f"{named}0.17; set --from",)
@@ -87,7 +87,7 @@ def test_a_pin_that_names_no_release_is_named(
 def test_a_range_beside_a_git_revision_names_the_revision(project: Path) -> None:
     write(project / "pyproject.toml", f'[project]\ndependencies = ["megatron-core>=0.16"]\n{UV}{{rev = "{SHA}"}}\n')
     notes = resolve(project, None, None).notes
-    named = f"pinned by a git revision (pyproject.toml:4), which names no release: assuming 0.17 to {NEWEST}"
+    named = f"pinned by a git revision (pyproject.toml:4), not by a release: assuming 0.17 to {NEWEST}"
     assert any(named in note for note in notes)
 
 
@@ -332,7 +332,7 @@ def test_the_commit_of_a_submodule_that_is_not_checked_out(tmp_path: Path, name:
     _git(tmp_path, "update-index", "--add", "--cacheinfo", f"160000,{SHA},{folder}")
     read_folder.cache_clear()
     resolution = resolve(tmp_path, None, None)
-    assert resolution.source == Release(0, 15) if "branch" in text else "which names no release" in resolution.notes[0]
+    assert resolution.source == Release(0, 15) if "branch" in text else "not by a release: " in resolution.notes[0]
 
 
 @pytest.mark.parametrize(

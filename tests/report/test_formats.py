@@ -31,7 +31,7 @@ Run = Callable[..., Result]
 
 TWO = "model:\n  hidden_size: 8\n  external_cuda_graph: true\n  cuda_graph_scope: attn\n"
 REFUSED = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
-"""An error that a person has to decide."""
+"""An error that needs review."""
 QUOTING = """\
 id: AA001
 name: quoting
@@ -66,7 +66,8 @@ def test_diagnostics_alone_are_on_stdout_and_the_status_is_the_same(project: Pat
     assert result.exit_code == 1
     summary = "Found 2 diagnostics (2 warnings) in 1 of 1 file.\n"
     mark = " ([*])" if name == "concise" else ""
-    last = f"`cgmigrate explain CG102` says more.\n{RELEASES}Fixes: 2 safe{mark}\nNext: cgmigrate fix a.yaml\n"
+    last = "For more information, run `cgmigrate explain CG102`.\n"
+    last += f"{RELEASES}Fixes: 2 safe{mark}\nNext: cgmigrate fix a.yaml\n"
     assert result.stderr == summary + (last if name in ("full", "concise") else "")
     assert result.stdout.count("external_cuda_graph") >= 1
 
@@ -528,7 +529,7 @@ def test_github_levels_are_those_of_the_rules(project: Path, cgmigrate: Run) -> 
 
 
 REFUSAL = (
-    f'megatron-core {NEWEST} refuses it: "AssertionError: '
+    f'megatron-core {NEWEST} rejects it: "AssertionError: '
     'enable_cuda_graph and external_cuda_graph cannot be enabled at the same time."'
 )
 
@@ -549,7 +550,7 @@ def test_the_refusal_of_megatron_bridge_names_it(project: Path, cgmigrate: Run) 
     (diagnostic,) = json.loads(cgmigrate("check", "--format", "json", "a.yaml").stdout)["findings"]
     (note,) = diagnostic["notes"]
     assert diagnostic["rule"] == "CG501"
-    assert note.startswith('Megatron-Bridge refuses it: "ValueError: Megatron Bridge supports model.cuda_graph_impl')
+    assert note.startswith('Megatron-Bridge rejects it: "ValueError: Megatron Bridge supports model.cuda_graph_impl')
 
 
 def test_a_message_that_quotes_a_refusal_has_no_note_of_it(project: Path, cgmigrate: Run) -> None:

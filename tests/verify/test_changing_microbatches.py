@@ -71,7 +71,7 @@ def test_the_former_ramp_is_not_read_since_0_18(script: ModuleType, records: Any
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_graphs_of_layers_train_all_microbatches(script: ModuleType, records: Any, release: str) -> None:
+def test_per_layer_graphs_train_all_microbatches(script: ModuleType, records: Any, release: str) -> None:
     eager = outcome(script, records, f"ramp-eager-{release}")
     assert eager == outcome(script, records, f"ramp-te-{release}")
     local = script.steps_of(records, f"ramp-local-{release}")

@@ -152,7 +152,7 @@ def test_settings_that_ask_for_something_else_are_different_even_where_the_proxy
     wrong = replace(arms()[MIGRATED], effective={**arms()[MIGRATED].effective, "cuda_graph_modules": ["attn"]})
     verdict, reason, _ = judge(arms(migrated=wrong))
     assert verdict == DIFFERENT
-    assert "whole layers (local) in inference against whole layers (local) in training, nothing in inference" in reason
+    assert "(local) in inference against whole layers (local) in training, no graphs in inference" in reason
 
 
 def test_settings_of_an_arm_that_are_not_known_are_not_compared() -> None:

@@ -115,7 +115,7 @@ TRAPS = {
     "none + full_iteration, implementation not written": (
         case("", {SCOPE: "full_iteration"}, {}),
         EQUIVALENT_BUT,
-        "own migration of the old text turns graphs on: it captures the full iteration",
+        "own migration of the old text turns graphs on: it captures full iteration",
     ),
     "none + full_iteration on a command line that checks for NaN": (
         case("", {IMPL: "none", SCOPE: "full_iteration"}, {IMPL: "none"}, FLAGS),
@@ -155,12 +155,12 @@ TRAPS = {
     "the same without dropout": (
         case("", *MATRIX["block"], **SELECTIVE, attention_dropout=0.0, hidden_dropout=0.0),
         EQUIVALENT,
-        "the whole block in inference",
+        "the block in inference",
     ),
     "full_iteration + CPU offloading, which 0.17 refused": (
         case("", *MATRIX["iteration"], cpu_offloading=True, cpu_offloading_num_layers=1),
         EQUIVALENT_BUT,
-        "only on 0.19.2, which captures the full iteration",
+        "only on 0.19.2, which captures full iteration",
     ),
     "a text that only the new release knows": (
         case("", {IMPL: "local", MODULES: ["attn"]}, {IMPL: "local", MODULES: ["attn"]}),
@@ -170,17 +170,17 @@ TRAPS = {
     "the same, rewritten into something else": (
         case("", {IMPL: "local", MODULES: ["attn"]}, {IMPL: "local"}),
         DIFFERENT,
-        "on megatron-core 0.19.2 the old text captures whole layers (local) in training, nothing in inference",
+        "on megatron-core 0.19.2 the old text captures whole layers (local) in training, no graphs in inference",
     ),
     "parts of experts that another file sets": (
         case("", *MATRIX["experts"]),
         EQUIVALENT,
-        "attn+moe_router+moe_preprocess of each layer",
+        "attn, moe_router, moe_preprocess per layer",
     ),
     "the same on a command line, experts spread": (
         case("", *MATRIX["experts"], FLAGS, expert_model_parallel_size=4),
         EQUIVALENT,
-        "attn+moe_router+moe_preprocess of each layer",
+        "attn, moe_router, moe_preprocess per layer",
     ),
     "recompute that cannot be built alone": (
         case("", *MATRIX["parts"], recompute_granularity="selective", recompute_modules=["mla_up_proj"]),
@@ -190,7 +190,7 @@ TRAPS = {
     "Megatron-Bridge and the full iteration": (
         case("", *MATRIX["iteration"], BRIDGE),
         EQUIVALENT,
-        "the full iteration",
+        "captures full iteration",
     ),
     "Megatron-Bridge, which refuses local parts since 0.6": (
         case("", *MATRIX["parts"], BRIDGE),
@@ -308,8 +308,8 @@ def test_the_matrix_is_equivalent_and_the_trap_is_reported(judged: Verdicts) -> 
         verdict = judged[each.name]
         if each.name.startswith("none"):
             assert str(verdict) == (
-                "equivalent, but megatron-core 0.19.2's own migration of the old text turns graphs on: it captures the "
-                "full iteration in training, nothing in inference; the migrated text captures nothing, as 0.17.1 did"
+                "equivalent, but megatron-core 0.19.2's own migration of the old text turns graphs on: it captures "
+                "full iteration in training, no graphs in inference; the migrated text captures nothing, as 0.17.1 did"
             )
         else:
             assert verdict.verdict == EQUIVALENT, verdict
@@ -369,7 +369,7 @@ def test_the_command_writes_a_page_without_a_gpu(
     assert "configuration as the releases read it enable.yaml:8 ✓ equivalent none-full-iteration.yaml:8" in text
     assert "≈ equivalent, but Δ release changed graphs" in text
     assert "settings enable_cuda_graph= True same as legacy on 0.17.1 cuda_graph_impl= local" in text
-    assert "captures nothing the full iteration in training, nothing in inference same as legacy on 0.17.1" in text
+    assert "captures nothing full iteration in training, no graphs in inference same as legacy on 0.17.1" in text
     assert "enable_cuda_graph: true # &lt;b&gt;" in text
     assert "eager" not in text.partition("What the words mean")[2]  # nothing ran
 

@@ -35,7 +35,7 @@ _CODE = frozenset(
 """Problems that show that a block quotes code, which changes where the code is."""
 _NO_IMPORTS = "the example imports nothing that shows whose object it is"
 _NO_IMPLEMENTATION = "the example does not show the implementation, which decides what this captures"
-_NO_LANGUAGE = "the code block does not say its language"
+_NO_LANGUAGE = "the code block has no language"
 _MERGED = "the example is merged with other files (`{}`)"
 
 
@@ -142,7 +142,7 @@ def read_block(block: CodeBlock, page: str, catalogue: Catalogue, known: str = "
         problem = next((problem for problem in document.problems if problem.kind in UNREADABLE), None)
         return (None, problem.message) if problem else (ReadBlock(language, code, document), "")
     guesses = list(_guesses(code, catalogue))
-    return (guesses[0], "") if len(guesses) == 1 else (None, "it does not say its language")
+    return (guesses[0], "") if len(guesses) == 1 else (None, "it has no language")
 
 
 def _guesses(code: CodeText, catalogue: Catalogue) -> Iterator[ReadBlock]:

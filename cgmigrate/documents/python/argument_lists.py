@@ -128,7 +128,7 @@ def _flag(flag: _Word, values: Sequence[_Word], source: PythonSource) -> Item:
     if source.text[name.start : name.end] != setting.flag:
         item.value = Undecided(written, "a flag that is written in an unusual way")
     elif flag.text is None or "=" in flag.text or any(value.text is None for value in values):
-        item.value = Undecided(written, "words that are computed when the code runs")
+        item.value = Undecided(written, "words computed at run time")
     else:
         item.value = True if setting.is_flag else value_of_words(setting, [value.text or "" for value in values])
     return item

@@ -52,6 +52,6 @@ def _words_behind(texts: Sequence[object]) -> object:
         if isinstance(text, str) and text.startswith("-"):
             break
         if not isinstance(text, str):
-            return Undecided("…", "words that are computed when the code runs")
+            return Undecided("…", "words computed at run time")
         words.append(text)
     return words[0] if len(words) == 1 else words or True

@@ -5,7 +5,7 @@
     config.cuda_graph_impl = megatron_config.cuda_graph_impl
     config.cuda_graph_scope = megatron_config.cuda_graph_scope
 
-Both objects were validated, and neither is again: the copies of the booleans say nothing, the implementation says who
+Both objects were validated, and neither is again: the copies of the booleans mean nothing, the implementation shows who
 captures. A scope of 0.17 says what of a layer is captured, and what is for inference: since 0.18 these are two fields.
 """
 
@@ -212,11 +212,11 @@ def report_copy(copy: BuiltCopy, report: UseReport) -> None:
     booleans = " and ".join(f"`{item.field}`" for item in copy.deprecated if item.field in _BOOLEANS)
     deleted = f"delete the copies of {booleans}" if booleans else ""
     if copy.copies_scope:
-        text = f"`{SCOPE}` of `{copy.source}` is None once it is built: `{copy.place.object}` gets no modules"
-        copied = f"copy `{MODULES}` and `{INFERENCE}`, which a scope of 0.17 became"
+        text = f"megatron-core >= 0.18 resets `{copy.source}.{SCOPE}` to None: `{copy.place.object}` gets no modules"
+        copied = f"copy `{MODULES}` and `{INFERENCE}`, which replace it"
         fix = f"{copied}; {deleted}" if deleted else copied
     else:
-        text = f"{booleans} of `{copy.source}` say nothing once it is built: `{IMPL}` says who captures"
+        text = f"{booleans} of `{copy.source}` may be false although graphs are on: read `{IMPL}`"
         fix = deleted
     written = f"{copy.place.object}.{MODULES} = {copy.source}.{MODULES}" if copy.copies_scope else deleted
     argument_of = copy.function if copy.copies_scope else ""

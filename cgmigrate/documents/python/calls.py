@@ -62,7 +62,7 @@ def _name_callee(place: SiteNodes, node: ast.Call, source: PythonSource, names: 
         place.overrides = True
         if {item.field for item in place.items} - {"cuda_graph_scope"}:
             place.blocked_by = (
-                "`dataclasses.replace` validates again, and since 0.18 refuses another implementation "
+                "`dataclasses.replace` validates again, and since 0.18 rejects another implementation "
                 "unless it also gets `inference_cuda_graph_scope=None`"
             )
     elif written == "dict" and written not in names.full:

@@ -68,7 +68,7 @@ class Definition:
         for node in walk(self.node):
             for word in _words(node):
                 if catalogue.is_in(word) and any(setting in word for setting in catalogue.names):
-                    return f"names `{word[:60]}` ({self._place(getattr(node, 'lineno', self.node.lineno))})"
+                    return f"uses `{word[:60]}` ({self._place(getattr(node, 'lineno', self.node.lineno))})"
         return ""
 
     def own_class(self, fields: Collection[str]) -> OwnClass | None:
@@ -137,16 +137,16 @@ class Definitions:
             if definition is None:
                 break
             if not isinstance(definition.node, ast.ClassDef):
-                return f"`{name}` is a function, and its result is not followed"
+                return f"`{name}` is a function, and cgmigrate does not follow its result"
             if setting := self.setting_in(definition):
-                return f"the class `{definition.node.name}` {setting}, so other settings may go with this one"
+                return f"the class `{definition.node.name}` {setting}, so other settings may change with this one"
             bases = [base for base in map(dotted, definition.node.bases) if base]
             if not bases:
                 return f"the class `{definition.node.name}` is not Megatron's"
             module, examined, name = definition.module, definition.examined, bases[0]
         known = module.names.resolve(name).partition(".")[0] in MEGATRON
         known = known and name.partition(".")[0] not in module.names.shadowed
-        return "" if known else f"`{name}` is not known as a class of Megatron"
+        return "" if known else f"`{name}` is not known as a Megatron class"
 
 
 def _is_core(name: str, module: DefinedModule) -> bool:

@@ -18,7 +18,7 @@ def deprecation_test_around(node: ast.AST, source: PythonSource) -> str:
     for above in source.ancestors(node):
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and above.name.startswith("test"):
             reason = reason_of(above)
-            return f"`{above.name}` tests deprecated settings: {reason}" if reason else ""
+            return f"`{above.name}` tests deprecated settings ({reason})" if reason else ""
     return ""
 
 
@@ -26,9 +26,9 @@ def deprecation_test_around(node: ast.AST, source: PythonSource) -> str:
 def reason_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     """Return how a test shows that it is about deprecated settings, empty if it does not."""
     if _ABOUT_OLD.search(function.name):
-        return "its name says so"
+        return "its name is about a deprecation"
     if _ABOUT_OLD.search(ast.get_docstring(function) or ""):
-        return "its text says so"
+        return "its docstring is about a deprecation"
     for part in walk(function):
         match part:
             case ast.Call(func=called) if dotted(called) in _WARNS:

@@ -136,7 +136,7 @@ def _deleted(source: PythonSource, statement: ast.ImportFrom, at: int) -> Edit:
             return Edit(first, _behind_blanks(text, first, end + 1), "")
         return Edit(whole.start, whole.end, "pass")
     first = text.rfind("\n", 0, spans[at].start) + 1
-    # A comment on a line of its own name is about that name, and goes with it.
+    # A comment on a line of its own name is about that name, and is deleted with it.
     tail = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?\r?\n").match(text, spans[at].end)
     if not text[first : spans[at].start].strip() and tail:
         return Edit(first, tail.end(), "")

@@ -22,10 +22,10 @@ from cgmigrate.text.spans import Span
 
 _VALIDATED = ("megatron.core.", "nemo.collections.")
 """Packages whose configuration classes validate the settings in their constructors."""
-PROGRAM_UNKNOWN = "the program that gets these arguments is not known as Megatron's"
+PROGRAM_UNKNOWN = "these arguments go to a program that cgmigrate does not know as Megatron's"
 _STARTS_PROCESS = ("subprocess.", "os.exec", "os.spawn", "shlex.")
 _CALLERS_SEE_IT = "its callers may set or read the settings under the old names"
-_KEYS_NOT_READ = "the code that reads the keys of this dict was not read"
+_KEYS_NOT_READ = "cgmigrate does not know the code that reads the keys of this dict"
 
 
 class FixRisks:
@@ -69,32 +69,32 @@ class FixRisks:
         """Return which other code may see the object at a path, or that no code shows that none does."""
         function = function_around(self._source.ancestors(node))
         if not path or function is None:
-            return "the object is reached through an expression that is not followed"
+            return "cgmigrate does not follow the expression that returns this object"
         root = path.partition(".")[0]
         if isinstance(function, ast.Module):
-            return f"`{root}` is a name of the module, which other files can import"
+            return f"`{root}` is a module-level name, which other files can import"
         if root in parameters_of(function):
             return f"`{root}` is a parameter of `{function.name}`: {_CALLERS_SEE_IT}"
         if any(f"{path}.".startswith(f"{dotted(result)}.") for result in returned_by(function)):
             return f"`{function.name}` returns `{root}`: {_CALLERS_SEE_IT}"
-        return f"the code that makes `{path}`, and the code that gets it, are not followed"
+        return f"cgmigrate does not follow where `{path}` is created and where it is passed"
 
     def _call(self, call: ast.AST | None) -> str:
         """Check a call with settings: its other arguments, whether it validates them, and what gets the result."""
         if not isinstance(call, ast.Call):
-            return "the call is not followed"
+            return "cgmigrate does not follow this call"
         name = dotted(call.func)
         full = self._names.resolve(name)
         if full == "dataclasses.replace":
-            return "the object that is replaced has settings that this file does not show"
+            return "`dataclasses.replace` copies settings that this file does not show"
         if name == "dict" and name not in self._names.full:
             return _KEYS_NOT_READ
         wrapped = dotted(call.args[0]) if full in WRAPPERS and call.args else ""
         if why := self.definitions.why_not_megatrons(wrapped or name):
             return why
         if unpacked := next((keyword.value for keyword in call.keywords if keyword.arg is None), None):
-            return f"`**{ast.unparse(unpacked)[:60]}` may hold settings as well (line {unpacked.lineno})"
-        return "" if self._validates(name) and not wrapped else f"the code that gets `{name}(...)` is not followed"
+            return f"`**{ast.unparse(unpacked)[:60]}` on line {unpacked.lineno} may also set these settings"
+        return "" if self._validates(name) and not wrapped else f"cgmigrate does not follow the result of `{name}(...)`"
 
     def _validates(self, name: str) -> bool:
         """Whether a constructor validates: Megatron's does, unless a class of this file defines one of its own."""

@@ -36,7 +36,7 @@ def renaming_edits(
             edits.append(Edit(place.span.start, place.span.end, new[place.name][0]))
         elif place.form in _OF_ONE_NAME:
             line = source.line_of(place.span.start)
-            raise KeyNotFollowedError(f"`{place.name}` is read alone, and other keys replace it", line)
+            raise KeyNotFollowedError(f"`{place.name}` is read by itself, and several keys replace it", line)
     for of_owner in owners.values():
         change = _fields if of_owner[0].form is KeyForm.FIELD else _elements
         edits += change(of_owner, new, same_value, source)
@@ -48,7 +48,7 @@ def problem_of(place: KeyPlace, new: Replacements, where: str, index: int) -> Pr
     names = " and ".join(f"`{name}`" for name in new[place.name])
     is_field = place.form is KeyForm.FIELD
     kind = ProblemKind.DEFINITION if is_field else ProblemKind.NAME_IN_TEXT
-    message = f"code names the key `{place.name}` of {where}"
+    message = f"code uses the key `{place.name}` of {where}"
     fix = f"write {names}"
     return Problem(kind, place.span, message, index, fix, fix=fix)
 

@@ -63,11 +63,11 @@ class NameStrings:
             has_dashes = text.startswith("-")
             is_key = self._is_key(node)
             what = "it is a deprecated flag" if has_dashes else "with dashes, it is a deprecated flag"
-            what += ", and command lines under the new names do not have it" if has_dashes and is_key else ""
+            what += ", and command lines with the new flags do not have it" if has_dashes and is_key else ""
             help_ = flag_advice(flag) if catalogue[flag].captures else ""
             # A flag with hyphens is Megatron-LM's, whatever else the file shows.
             reads = is_key or not (has_dashes and self._is_said(node))
-            self._report(node, flag, f"`{text}` is written as text; {what}", help_, reads=reads)
+            self._report(node, flag, f"`{text}` is in a string; {what}", help_, reads=reads)
             return
         name = text.rpartition(".")[2] if _PATH.fullmatch(text) else text
         if name in catalogue.deprecated or text == SCOPE_CLASS:
@@ -88,7 +88,7 @@ class NameStrings:
             case _ if _is_own_option(node, above):
                 self.report.skip(node, name, FIELDS_SET)
             case _ if _is_list_of_names(above):
-                message = f"a list of names holds `{name}`: code that copies or accepts these names misses the new ones"
+                message = f"a list of names has `{name}`: code that copies or accepts these names misses the new ones"
                 help_ = f"add the three new names to this list: {THREE}"
                 self._report(node, name, message, help_, reads=True)
             case _:
@@ -96,7 +96,7 @@ class NameStrings:
                 # A mapping has what is written to it: only a configuration that is built loses the value.
                 since = None if name == SCOPE_CLASS else self.source.catalogue[name].deprecated_in
                 said = f"`{name}` is deprecated since megatron-core {since}" if is_key and since else meaning(name)
-                self._report(node, name, f"`{text}` is written as text; {said}", reads=is_key)
+                self._report(node, name, f"`{text}` is in a string; {said}", reads=is_key)
 
     def _other_setting(self, node: ast.Constant, setting: Setting, text: str, above: ast.AST | None) -> None:
         """Report the name of a setting on which the capture model does not depend."""
@@ -105,7 +105,7 @@ class NameStrings:
             return
         of_attribute = isinstance(above, ast.Call) and dotted(above.func) in ("getattr", "hasattr")
         reads = of_attribute or _is_list_of_names(above) or self._is_key(node)
-        self._report(node, setting.name, f"`{text}` is written as text; {deprecation_of(setting)}", reads=reads)
+        self._report(node, setting.name, f"`{text}` is in a string; {deprecation_of(setting)}", reads=reads)
 
     def _is_other_setting(self, name: str) -> bool:
         setting = self.source.catalogue.get(name)
@@ -115,11 +115,11 @@ class NameStrings:
         """Report text that names the old class as a type, or writes settings (an f-string that makes a recipe)."""
         above = self.source.parent(node)
         if SCOPE_CLASS in text and isinstance(above, (ast.Subscript, ast.AnnAssign, ast.arg, ast.BinOp)):
-            message = Message(ProblemKind.ENUM_CLASS, f"a type names `{SCOPE_CLASS}`", advice=advice(SCOPE_CLASS))
+            message = Message(ProblemKind.ENUM_CLASS, f"an annotation uses `{SCOPE_CLASS}`", advice=advice(SCOPE_CLASS))
             self.report.add(node, message)
         elif match := _writes(self.source.catalogue).search(text):
             written = match.group(1) or match.group(2).removeprefix("--")
-            text = f"this text writes `{written}`, which what reads the text has to know"
+            text = f"this string writes `{written}`; the code that reads it has to accept the new name"
             by_key = self.source.catalogue.by_key
             name = by_key.get(written) or by_key[f"--{written}"]
             help_ = f"write the new names ({THREE}) if megatron-core 0.18 or later reads it"

@@ -38,21 +38,21 @@ def kind_of(owner: ast.expr | None) -> HolderKind:
 def meaning(name: str, kind: HolderKind = HolderKind.CONFIG) -> str:
     """Return what a name means that is read from an object of this kind."""
     if name == SCOPE_CLASS:
-        return f"`{SCOPE_CLASS}` is kept for unpickling only since megatron-core 0.18"
+        return f"`{SCOPE_CLASS}` is kept only for unpickling since megatron-core 0.18"
     if kind is HolderKind.ARGS:
         return f"{_of_args(name)}{', and reading it is an AttributeError' if name == SCOPE else ''}"
     if name == SCOPE and kind is HolderKind.RECIPE:
-        return f"`{SCOPE}` is what was assigned until the configuration is built, and since 0.18 it is None then"
+        return f"`{SCOPE}` keeps its value until the config is built; megatron-core >= 0.18 then resets it to None"
     if name == SCOPE:
-        return f"since megatron-core 0.18 `{SCOPE}` is None once the configuration is built"
-    return f"`{name}` is deprecated since megatron-core 0.15 and false where `cuda_graph_impl` says `{_impl(name)}`"
+        return f"megatron-core >= 0.18 resets `{SCOPE}` to None when the config is built"
+    return f"`{name}` is deprecated since megatron-core 0.15, and false if `cuda_graph_impl` is set to `{_impl(name)}`"
 
 
 def _of_args(name: str) -> str:
     """Return what becomes of the attribute of the arguments: executed with `validate_args` of 0.17.1 to 0.19.2."""
     if name == SCOPE:
-        return f"since megatron-core 0.18 `args` has no `{name}`"
-    return f"`args.{name}` is true only where the old flag is written, and `validate_args` deletes it there"
+        return f"megatron-core >= 0.18 has no `args.{name}`"
+    return f"`args.{name}` is set only by the old flag, and `validate_args` deletes it"
 
 
 def deprecation_of(setting: Setting) -> str:
@@ -63,7 +63,7 @@ def deprecation_of(setting: Setting) -> str:
 def replacement_of(setting: Setting) -> str:
     """Return what to read instead of a setting that is not one of the capture model; empty if nothing replaces it."""
     names = " or ".join(f"`{name}`" for name in setting.replaced_by)
-    changed = ", which has values of its own" if setting.values else ""
+    changed = ", which has other values" if setting.values else ""
     return f"use {names}{changed}" if names else ""
 
 
@@ -71,30 +71,30 @@ def through_getattr(name: str, kind: HolderKind, default: bool) -> str:
     """Return what ``getattr(object, name, default)`` does."""
     if kind is HolderKind.ARGS:
         result = "returns its default" if default else "raises AttributeError"
-        return f"{_of_args(name)}: `getattr` {result}{'' if name == SCOPE else ' behind it'}"
+        return f"{_of_args(name)}: `getattr` {result}{'' if name == SCOPE else ' after that'}"
     if kind is HolderKind.UNKNOWN:
-        return f"the owner is not known; {meaning(name)}, and {_of_args(name)}"
+        return f"unknown owner: {meaning(name)}, and {_of_args(name)}"
     if name == SCOPE and kind is HolderKind.RECIPE:
         return f"{meaning(name, kind)}: `getattr` does not return its default"
     if name == SCOPE:
-        return f"{meaning(name)}; `getattr` returns None there, not its default"
+        return f"{meaning(name)}; `getattr` returns None, not its default"
     return f"{meaning(name)}; the field exists, so `getattr` does not return its default"
 
 
 def through_hasattr(name: str, kind: HolderKind) -> str:
     """Return what ``hasattr(object, name)`` does."""
     if kind is HolderKind.ARGS:
-        result = "`hasattr` is false" if name == SCOPE else "`hasattr` is false behind it"
+        result = "`hasattr` is false" if name == SCOPE else "`hasattr` is false after that"
         return f"{_of_args(name)}: {result}"
     exists = f"`{name}` still exists in megatron-core 0.18 and later, but is deprecated"
-    return f"the owner is not known; {exists}, and {_of_args(name)}" if kind is HolderKind.UNKNOWN else exists
+    return f"unknown owner: {exists}, and {_of_args(name)}" if kind is HolderKind.UNKNOWN else exists
 
 
 def of_membership(kind: HolderKind) -> str:
     """Return what a test for a member of the scope does."""
     if kind is HolderKind.ARGS:
         return meaning(SCOPE, kind)
-    return f"{meaning(SCOPE, kind)}, {'where' if kind is HolderKind.RECIPE else 'so'} this raises TypeError"
+    return f"{meaning(SCOPE, kind)}, {'and' if kind is HolderKind.RECIPE else 'so'} this raises TypeError"
 
 
 def result_around(node: ast.AST, above: ast.AST | None) -> str:
@@ -111,31 +111,31 @@ def result_around(node: ast.AST, above: ast.AST | None) -> str:
             return ", so this raises TypeError"
         case ast.Attribute(value=value) if value is node:
             return ", so this raises AttributeError"
-    return ""
+    return ", so this reads None" if above is not None else ""
 
 
 def _no_value(other: ast.expr) -> str:
     if isinstance(other, ast.Constant) and isinstance(other.value, str) and other.value not in _VALUES:
-        return f" (and `{other.value}` is a value of no release)"
+        return f" (no release has the value `{other.value}`)"
     return ""
 
 
 def advice(name: str) -> str:
     """Return what to read instead of a deprecated name."""
     if name == SCOPE_CLASS:
-        return "use `CudaGraphModule`; the full-iteration members are `cuda_graph_impl` and the inference scope now"
+        return "use `CudaGraphModule`; for full iteration use `cuda_graph_impl` or `inference_cuda_graph_scope`"
     if name == SCOPE:
-        return "ask `cuda_graph_impl` for the full iteration, `cuda_graph_modules` for modules"
+        return "read `cuda_graph_impl` for full iteration, `cuda_graph_modules` for modules"
     impl = _impl(name)
-    return f'ask `cuda_graph_impl == "{impl}"` (for any graphs: `cuda_graph_impl != "none"`)'
+    return f'test `cuda_graph_impl == "{impl}"` (for any graphs: `cuda_graph_impl != "none"`)'
 
 
 def flag_advice(name: str) -> str:
     """Return which flags are written instead of the one of a deprecated setting."""
     impl = load()[IMPL].flag
     if name == SCOPE:
-        return f"`{load()[MODULES].flag}` has modules, `{impl} full_iteration` is the full iteration"
-    return f"the new flag is `{impl} {_impl(name)}`"
+        return f"use `{load()[MODULES].flag}` for modules, `{impl} full_iteration` for full iteration"
+    return f"use `{impl} {_impl(name)}`"
 
 
 def _impl(name: str) -> str:

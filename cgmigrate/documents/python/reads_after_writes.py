@@ -20,7 +20,7 @@ def withhold_reads_after(place: SiteNodes, source: PythonSource, report: UseRepo
     function, why = source.function_of(place.items[0].node), ""
     for read in report.reads.get((id(function), place.object), ()):
         if read.line > min(lines.values()):
-            why = why or f"the code reads the setting back on line {read.line}, which has to change together with it"
+            why = why or f"line {read.line} reads the setting and has to change with it"
             at = read.index - report.first_index
             report.problems[at] = _without_fix(report.problems[at], read, lines)
     return why
@@ -32,9 +32,9 @@ def _without_fix(problem: Problem, read: Read, lines: Mapping[str, int]) -> Prob
     if_proved = problem.if_proved or (problem.replacement if problem.risk in ("", FOLLOWS_OBJECT) else "")
     problem = replace(problem, replacement="", risk="", advice=advice, if_proved=if_proved)
     if line := lines.get(read.name):
-        message = f"until the configuration is built, `{read.object}.{read.name}` is what line {line} assigned"
-        blocked_by = f"`{read.name}` is assigned on line {line}; both have to change together"
+        message = f"`{read.object}.{read.name}` has the value that line {line} assigns until the config is built"
+        blocked_by = f"line {line} assigns `{read.name}`; both have to change together"
         return replace(problem, message=message, blocked_by=blocked_by)
     other, line = min(lines.items(), key=lambda item: item[1])
-    blocked_by = f"`{other}` of the same object is assigned on line {line}; both have to change together"
+    blocked_by = f"line {line} assigns `{other}` of the same object; both have to change together"
     return replace(problem, blocked_by=blocked_by)

@@ -106,7 +106,7 @@ class ScopeTests:
         assert isinstance(scope, ast.Attribute)
         member, config = enum_member(left, self.names), self.report.source.of(scope.value)
         if not self.report.owners.is_config(scope.value):
-            text = f"{meaning(SCOPE)}; `{config}.{SCOPE}` is a copy of it, made elsewhere in this file"
+            text = f"{meaning(SCOPE)}; `{config}.{SCOPE}` is a copy made elsewhere in this file"
             self.report.add(node, Message(ProblemKind.READ, text))
             return
         text = of_membership(kind_of(scope.value))
@@ -120,7 +120,7 @@ class ScopeTests:
             self.report.add(node, Message(ProblemKind.FULL_ITERATION_TEST, text, replacement))
         elif member == "full_iteration_inference":
             sign = "==" if inside else "!="
-            advice = f"`{config}.inference_cuda_graph_scope {sign} InferenceCudaGraphScope.block` says what is meant"
+            advice = f"`{config}.inference_cuda_graph_scope {sign} InferenceCudaGraphScope.block` is the new test"
             self.report.add(node, Message(ProblemKind.FULL_ITERATION_TEST, text, advice=advice))
         else:
             self.report.add(node, Message(ProblemKind.READ, text))
@@ -215,7 +215,7 @@ class ScopeTests:
 def full_iteration_test(node: ast.expr) -> tuple[ast.expr, bool] | None:
     """Return the object of which a comparison asks whether its scope is the full iteration, and whether it says so.
 
-    Both are None for any other code. The value is a text; of a recipe, the scope is what was assigned.
+    Both are None for any other code. The value is a text; of a recipe, the scope is the assigned value.
     """
     match node:
         case ast.Compare(left=ast.Constant(value="full_iteration"), ops=[operator], comparators=[scopes]):

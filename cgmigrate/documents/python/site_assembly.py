@@ -11,7 +11,7 @@ from cgmigrate.documents.sites import Origin, OverridingCommand, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
-_VALIDATED_BEFORE = "the object was built, and with it validated, before: give the settings to its constructor"
+_VALIDATED_BEFORE = "the object was already built and validated: pass the settings to its constructor"
 
 
 def position_of(place: SiteNodes) -> tuple[int, str]:

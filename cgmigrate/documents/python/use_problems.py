@@ -198,7 +198,7 @@ class _UseProblems:
 
     def _class_use(self, node: ast.expr) -> None:
         above = self.source.parent(node)
-        text = f"`{SCOPE_CLASS}` names no modules since megatron-core 0.18 (it is kept for unpickling)"
+        text = f"`{SCOPE_CLASS}` has no modules since megatron-core 0.18 (it is kept for unpickling)"
         if isinstance(above, ast.Attribute):
             self.report.add(above, Message(ProblemKind.ENUM_CLASS, text, advice=_instead_of_member(above.attr)))
         else:
@@ -246,7 +246,7 @@ class _UseProblems:
             return
         how = "rename it together with everything that sets or reads it, or keep it if it is not megatron-core's"
         self.report.add(
-            node, Message(ProblemKind.DEFINITION, f"{what} has a name that megatron-core deprecates", advice=how)
+            node, Message(ProblemKind.DEFINITION, f"{what} has a name that megatron-core deprecated", advice=how)
         )
 
 

@@ -121,7 +121,7 @@ class UseReport:
             for at in group:
                 problem = self.problems[at]
                 if problem.replacement and not problem.risk:
-                    risk = "another part of the expression needs a decision and has to change with it"
+                    risk = "another part of the expression needs review and has to change with it"
                     self.problems[at] = replace(problem, risk=risk)
 
     def _span(self, node: ast.AST) -> Span:

@@ -14,7 +14,7 @@ from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.settings import Choice, Undecided
 
 INFERENCE_CLASS = "InferenceCudaGraphScope"
-COMPUTED = "a value that is computed when the code runs"
+COMPUTED = "a value computed at run time"
 _ENUMS = (SCOPE_CLASS, MODULE_CLASS, INFERENCE_CLASS)
 
 
@@ -60,9 +60,9 @@ def value_of(setting: Setting, node: ast.expr, names: Names) -> object:
 def _list_value(node: ast.List | ast.Tuple, names: Names) -> object:
     members = [_item(item, names) for item in node.elts]
     if any(member is None for member in members):
-        return Undecided(ast.unparse(node), "a list with an item that is computed when the code runs")
+        return Undecided(ast.unparse(node), "a list with an item computed at run time")
     if {isinstance(item, ast.Constant) for item in node.elts} == {True, False}:
-        return Undecided(ast.unparse(node), "a list of text and enum members mixed, which 0.16 and 0.17 refuse")
+        return Undecided(ast.unparse(node), "a list that mixes strings and enum members, which 0.16 and 0.17 reject")
     return members if isinstance(node, ast.List) else tuple(members)
 
 
@@ -151,5 +151,5 @@ def _item(node: ast.expr, names: Names) -> str | None:
 
 def _boolean(value: object) -> object:
     if isinstance(value, str):
-        return Undecided(repr(value), "not a boolean (in Python any text that is not empty counts as true)")
+        return Undecided(repr(value), "not a boolean (Python treats any non-empty string as true)")
     return bool(value)

@@ -53,13 +53,13 @@ _IMPLEMENTATIONS = frozenset((IMPL, ENABLE, EXTERNAL))
 _JOINED_WORDS = re.compile(r"(?<!\\)(?:\\\\)*\\[ \t]+-")
 _BLANK = "a backslash in front of a blank makes the blank a part of the next word"
 _DELETES = "deletes a key, which has to have this name in the configuration"
-_UNPARSED = "the grammar of the shell does not cover line {line}, so the words around it are not certain"
+_UNPARSED = "cgmigrate cannot parse line {line} as shell, so the words around it are not certain"
 _TOO_DEEP = "commands are nested too deeply for cgmigrate to read the script"
 _MORE_WORDS = "`xargs` or `parallel` adds words to the command, and the script has flags in another text"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
-_OF_VARIABLE = "`${variable}` has the value, and whoever changes the variable would have to know the new flag"
-_WHERE_SET = "an expansion of a variable, which counts only where the variable is set"
+_OF_VARIABLE = "`${variable}` has the value, and code that sets the variable has to use the values of the new flag"
+_WHERE_SET = "an expansion of a variable, which takes effect only if the variable is set"
 _ADDS_WORDS = re.compile(r"(?<![\w.-])(?:xargs|parallel)(?![\w.-])")
 _SOME_ARGUMENT = re.compile(r"\$\{[@*\d]")
 _ALTERNATIVE = re.compile(r"\$\{\w+(?:\[[@*]\])?:?\+")
@@ -70,7 +70,7 @@ _PLACES = {
     "heredoc_body": "a here-document",
     "raw_string": "a string that is not a word of a command line",
     "string": "a string that is not a word of a command line",
-    "expansion": "the default of a variable, which counts only where the variable is not set",
+    "expansion": "the default of a variable, which takes effect only if the variable is not set",
     "command_substitution": "words that a command prints",
     "comment": "a comment",
 }
@@ -214,7 +214,7 @@ class ShellDocument(TextDocument):
             return reason
         counts = Counter(use.setting for use in written)
         twice = next((use.key for use in written if counts[use.setting] > 1), "")
-        return f"`{twice}` is written twice; the last one counts" if twice else ""
+        return f"`{twice}` is written twice; the last one takes effect" if twice else ""
 
     @cached_property
     def _may_join_words(self) -> bool:

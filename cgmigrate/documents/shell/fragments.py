@@ -43,7 +43,7 @@ _AGAIN = {"compound_statement": FUNCTION, "do_group": _LOOP}
 """Blocks that may run several times, with the branch that a path has for them."""
 
 
-_BY_POSITION = "the script in quotes gets these words by their positions"
+_BY_POSITION = "the quoted script reads these words by position"
 _EXTENDED = "`${variable}` is a script of several commands, and it is set in several places"
 
 

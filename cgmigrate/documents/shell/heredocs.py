@@ -47,7 +47,7 @@ _SCRIPT, _CODE = "script.sh", "code.py"
 
 _NOT_KNOWN = "the program or file that gets it is not known"
 _APPENDED = "it is added to a file, whose beginning is not known"
-_NO_SYNTAX = "the name of its file does not say that it is shell, Python or YAML"
+_NO_SYNTAX = "its file name does not show that it is shell, Python or YAML"
 _CHANGED = "line {line} changes the file that it is written to, or passes its text on"
 _NO_SCRIPT = "it does not begin as a script of a shell"
 _TABS = "the shell takes the tabs in front of its lines away (`<<-`)"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 NOT_PLAIN = "line {line} may count, pick, cut or compare the words of `{variable}`"
-_NOT_EXPORTED = "a script in quotes expands `${variable}`, which is not exported"
+_NOT_EXPORTED = "a quoted script expands `${variable}`, which is not exported"
 _CUTS = re.compile(r"\$\{[#!]|\$\{\w+(?:\[(?![@*]\])|(?:\[[@*]\])?(?:[#%/^,@]|:(?![-+=?])))|\$\[|\$\(\(")
 """An expansion that is not the value of a variable, or a default for it."""
 PICKS_ARGUMENTS = re.compile(

@@ -36,8 +36,8 @@ _STRINGS = ("string", "raw_string", "ansi_c_string", "concatenation")
 _EXPORTS = (
     r"\b(?:export|declare\s+-\w*x\w*|typeset\s+-\w*x\w*)\b[^\n;|&]*(?<![\w$]){name}\b|\bset\s+-\w*a\b|\ballexport\b"
 )
-UNKNOWN_READER = "`{program}` gets a command line as one word, and may do anything with it"
-_NOT_SHELL = "the grammar of the shell does not cover the script in quotes"
+UNKNOWN_READER = "`{program}` gets a command line as one word, which cgmigrate does not follow"
+_NOT_SHELL = "cgmigrate cannot parse the quoted script"
 
 
 @dataclass(frozen=True, eq=False)

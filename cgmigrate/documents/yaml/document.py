@@ -137,7 +137,7 @@ class YamlDocument(TextDocument):
             return Problem(
                 ProblemKind.WRITTEN_TWICE, span, f"`{spelled}` is also written on line {line}; YAML keeps the last one"
             )
-        message = f"`{spelled}` is also written as `{first.target.value}` on line {line}; which one counts is not known"
+        message = f"`{spelled}` is also written as `{first.target.value}` on line {line}; which one wins is not known"
         return Problem(ProblemKind.WRITTEN_TWICE, span, message)
 
     def _read_comments(self) -> tuple[list[Span], list[Span]]:

@@ -16,7 +16,7 @@ _KEYS = frozenset(("env", "envs", "environment", "variables", "env_vars", "env_v
 """Keys, in small letters, whose values are variables of the environment."""
 _FILES = frozenset(("env_file", "envfrom", "env_from"))
 """Keys that name other places with variables."""
-_COMPUTED = "a value that is computed when the file is used"
+_COMPUTED = "a value computed at run time"
 
 
 def variable_at(roots: Sequence[Node], offset: int, name: str) -> object:

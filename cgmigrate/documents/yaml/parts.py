@@ -1,6 +1,6 @@
 """Code in values of a YAML file: scripts, command lines, and lists of arguments.
 
-A key says that its value is a command line: ``run``, ``script``, ``command``, ``args`` and names that end in these.
+The value of these keys is a command line: ``run``, ``script``, ``command``, ``args`` and names that end in these.
 Values of other keys are text, and stay.
 """
 

@@ -66,7 +66,7 @@ def plain_value(node: Node) -> object:
     if any(item.kind != "scalar" for item in items):
         return Undecided("[…]", "a list of collections")
     if any(_INTERPOLATION.search(item.value) for item in items):
-        return Undecided(node.value or "[…]", "a value that is computed when the file is used")
+        return Undecided(node.value or "[…]", "a value computed at run time")
     values = [scalar_value(item) for item in items]
     if undecided := next((value for value in values if isinstance(value, Undecided)), None):
         return undecided
@@ -90,12 +90,12 @@ def interpolation_in(node: Node) -> Undecided | None:
     """Return a scalar as the interpolation of a key, None if it is none."""
     if node.kind != "scalar" or not _KEY.fullmatch(node.value) or _VARIABLE.fullmatch(node.value):
         return None
-    return Undecided(node.value, "a value that is computed when the file is used")
+    return Undecided(node.value, "a value computed at run time")
 
 
 def _scalar_setting(setting: Setting, node: Node, flag: bool) -> object:
     if _INTERPOLATION.search(node.value):
-        computed = Undecided(node.value, "a value that is computed when the file is used")
+        computed = Undecided(node.value, "a value computed at run time")
         return computed if flag else interpolation_in(node) or computed
     value = scalar_value(node)
     if setting.is_flag and (value is not None or flag or setting.captures):
@@ -112,7 +112,7 @@ def _list_value(node: Node) -> object:
     if not all(isinstance(value, str) for value in values):
         return Undecided("[…]", "a list of something other than names")
     if any(_INTERPOLATION.search(str(value)) for value in values):
-        return Undecided("[…]", "a list with a value that is computed when the file is used")
+        return Undecided("[…]", "a list with a value computed at run time")
     return values
 
 
@@ -130,4 +130,4 @@ def _boolean(value: object, flag: bool) -> object:
             read = scalar_value(plain_node(value))
             if isinstance(read, bool):
                 return read
-    return Undecided(str(value), "not a boolean (in Python any text that is not empty counts as true)")
+    return Undecided(str(value), "not a boolean (Python treats any non-empty string as true)")

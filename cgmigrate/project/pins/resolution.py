@@ -96,7 +96,7 @@ def _pinned_target(pin: Pin | None, place: str) -> tuple[Release, str]:
 
 def _note_on_opaque_pin(pin: OpaquePin, directory: Path, assumed: Mapping[str, Release]) -> str:
     return (
-        f"megatron-core is pinned by {pin.origin} ({place_of(pin.path, pin.line, directory)}), which names no release: "
+        f"megatron-core is pinned by {pin.origin} ({place_of(pin.path, pin.line, directory)}), not by a release: "
         f"assuming {' to '.join(map(str, assumed.values()))}; set {'/'.join(assumed)}"
     )
 

@@ -295,7 +295,7 @@ def _made_outside(run: FlowRun, name: str, positional: list[object], named: dict
     last = name.rpartition(".")[2]
     is_class = last[:1].isupper() and not last.isupper()
     if _names_setting(positional, _OLD_NAMES):
-        raise NotFollowedError(f"it gives `{last}` a text with a name")
+        raise NotFollowedError(f"it passes a string with a setting's name to `{last}`")
     if not is_class and not KEPT_STATE & named.keys():
         return _unknown(run, name, positional, named, is_external=True)
     if not is_class or last == "Made":
@@ -318,7 +318,7 @@ def _unknown(
     Code of the project may return an object that other code of it has made.
     """
     if run.is_test and _names_setting(positional, _OLD_NAMES) and not is_plain(positional):
-        raise NotFollowedError("it gives a text with a name, and what is not known, to code that is not followed")
+        raise NotFollowedError("it passes a setting's name and an unknown value to code that cgmigrate does not follow")
     if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
@@ -332,7 +332,7 @@ def _check_passed(name: str, values: Iterable[object]) -> None:
     """Raise NotFollowedError if code that is not followed gets an object with settings, and others as keywords."""
     objects = [one for one in values if isinstance(one, Object)]
     if any(state_of(one) for own in objects for one in (own, *own.fields.values()) if isinstance(one, Object)):
-        raise NotFollowedError(f"it gives `{name}` an object and settings, which it may set there")
+        raise NotFollowedError(f"it passes an object and settings to `{name}`, which may set them")
 
 
 def _fill(value: object) -> None:
@@ -429,7 +429,7 @@ def _builtin(run: FlowRun, name: str, positional: list[object], named: dict[str,
     if name in ("staticmethod", "classmethod") and positional:
         return positional[0]
     if name in ("exec", "eval") and any(map(_needs_whole, positional)):
-        raise NotFollowedError("it executes a text that names a setting")
+        raise NotFollowedError("it executes a string that has a setting's name")
     if name[:1].isupper() and name.endswith(("Error", "Exception", "Warning")):
         return External(name)
     return _computed(run, name, positional, named)
@@ -484,7 +484,7 @@ def _setattr(run: FlowRun, positional: list[object], _named: dict[str, object]) 
     if isinstance(name, str):
         attributes.write(run, owner, name, value)
     elif isinstance(owner, Object) and not (owner.is_bare and not owner.is_argument):
-        raise NotFollowedError("it sets attributes by names that are not known")
+        raise NotFollowedError("it sets attributes by unknown names")
     return None
 
 

@@ -112,9 +112,9 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> EntryResu
     except StateNeededError:
         own.result.needs_state = True
     except NotFollowedError as error:
-        own.result.error = f"`{entry.label}` is not followed: {error} ({entry.path})"
+        own.result.error = f"cgmigrate cannot follow `{entry.label}` ({entry.path}): {error}"
     except RecursionError:
-        own.result.error = f"`{entry.label}` is not followed: its calls are too deep ({entry.path})"
+        own.result.error = f"cgmigrate cannot follow `{entry.label}` ({entry.path}): its calls are too deep"
     return own.result
 
 
@@ -170,7 +170,7 @@ class _Evaluation:
         decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
         module = side.modules.read(self.entry.path)
         if module is None:
-            raise NotFollowedError("it is not read")
+            raise NotFollowedError("its file cannot be read")
         states = self.states[side is self.new]
         runs: list[FlowRun] = []
 
@@ -211,7 +211,7 @@ def _start(entry: Entry, run: FlowRun, module: Module) -> object:
         return None
     node = _functions(module).get(entry.name)
     if node is None:
-        raise NotFollowedError("it is not there")
+        raise NotFollowedError("its file does not define it")
     function = _function(entry, run, module, node)
     named = dict(_arguments(run, function, node))
     return call_function(run, function, [], named)
@@ -288,7 +288,7 @@ def _argument(run: FlowRun, module: Module, one: ast.arg) -> object:
 
 def _compared(entry: Entry, before: FlowRun, after: FlowRun, old: Side, new: Side) -> Outcome:
     if before.refuses:
-        accepts = "" if after.outcome.startswith("raises") else f"`{entry.label}` would no longer refuse ({entry.path})"
+        accepts = "" if after.outcome.startswith("raises") else f"`{entry.label}` would no longer fail ({entry.path})"
         return Outcome(frozenset(before.uses), accepts, is_useless=not accepts)
     full = list(_pairs(before, after))
     pairs = [(short(one[0], old.world), short(one[1], new.world)) for one in full]
@@ -297,13 +297,13 @@ def _compared(entry: Entry, before: FlowRun, after: FlowRun, old: Side, new: Sid
     differing = differing or next((one for one in full if flags(one[0]) != flags(one[1])), None)
     difference = ""
     if before.outcome != after.outcome:
-        difference = f"`{entry.label}` would end otherwise ({entry.path})"
+        difference = f"`{entry.label}` would end differently ({entry.path})"
         if after.outcome.startswith("raises"):
-            difference = f"`{entry.label}` would end with {after.outcome.removeprefix('raises ')} ({entry.path})"
+            difference = f"`{entry.label}` would raise {after.outcome.removeprefix('raises ')} ({entry.path})"
     elif differing is not None:
-        difference = f"`{entry.label}` would give the settings another meaning ({entry.path})"
+        difference = f"`{entry.label}` would capture something else ({entry.path})"
     elif before.events != after.events or (not is_test(entry.path) and _records(before) != _records(after)):
-        difference = f"`{entry.label}` would do something else with the settings ({entry.path})"
+        difference = f"`{entry.label}` would use the settings differently ({entry.path})"
     is_reader = before.arguments and not before.uses and not (before.sets_argument or after.sets_argument)
     if (is_reader or (is_test(entry.path) and any(before.arguments.values()))) and not _fails(entry, before, after):
         # It reads what is validated: the new release makes the same of the object before and after the edits.

@@ -112,7 +112,7 @@ class Proofs:
                 lines[line] = lines.get(line, frozenset()) | {change.name}
         if parts := parts_of_names(self.files_with, self.modules):
             where, at = next(iter(parts.items()))
-            reason = f"the code at {where}:{at[0]} may set or read it by a name that it makes"
+            reason = f"{where}:{at[0]} may set or read it by a computed name"
             self.failed |= dict.fromkeys(self._made(), reason)
             return []
         product, tests = self._slices()
@@ -214,7 +214,7 @@ class Proofs:
                 return False
             if not (self._mend(current, dict(entries)) or self._withhold_unused(current, of_tests)):
                 return True
-        reason = "the changes are not proved in as many attempts as are made"
+        reason = "the changes could not be proved within the limit of attempts"
         self.failed |= {one: reason for one in self._made() if is_test(one[0]) or not of_tests}
         return of_tests
 
@@ -360,12 +360,12 @@ class Proofs:
         reasons: dict[Name, str] = {}
         for name, change in own.items():
             if name not in current.proved:
-                what = "no object is known with which this test passes"
-                reasons[name] = what if of_tests else "no code that is followed shows what it changes"
+                what = "no known object makes this test pass"
+                reasons[name] = what if of_tests else "no code that cgmigrate follows shows what it changes"
             elif change.reads and not of_tests and name not in current.met:
-                reasons[name] = "no object is known that reaches this code with new names"
+                reasons[name] = "no known object reaches this code with the new names"
             elif change.needs_owner and name not in current.owned:
-                reasons[name] = "no object of Megatron is known that reaches this code"
+                reasons[name] = "no known Megatron object reaches this code"
         self.failed |= reasons
         return bool(reasons)
 

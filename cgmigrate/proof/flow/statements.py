@@ -52,7 +52,7 @@ def execute(own: Evaluator, body: Sequence[ast.stmt], kept: Kept) -> None:
             if method is not None:
                 method(own, statement)
             elif not isinstance(statement, ast.Pass):
-                raise NotFollowedError(f"it has a statement that is not followed (line {statement.lineno})")
+                raise NotFollowedError(f"it has a statement that cgmigrate does not follow (line {statement.lineno})")
         finally:
             own.run.is_reading = before
 

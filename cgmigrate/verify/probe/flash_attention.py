@@ -130,7 +130,7 @@ def flash_attn_with_kvcache(  # noqa: PLR0913, PLR0917 - the signature is flash_
     num_splits: int = 0,  # noqa: ARG001 - part of flash_attn's signature, of no use to this algorithm
     return_softmax_lse: bool = False,
 ) -> Any:
-    """Attention of a few new queries of each request to its cache of keys and values.
+    """Attention of a few new queries of each request to its KV cache.
 
     ``q`` is (requests, queries, heads, width). The caches are (requests, tokens, heads of keys, width) or, with
     ``block_table`` (requests, pages), pages of (pages, tokens a page, heads of keys, width). ``cache_seqlens`` counts

@@ -11,7 +11,7 @@ What has to hold for graphs to be captured, the same in all arms, eager ones too
   the releases since 0.16 call the engine that batches statically.
 * Dynamic batching: the context lists the batch sizes for which the engine captures when it is built. There is one,
   for decode alone: how the releases space several, and which prefills they capture, differs between them whatever the
-  settings say. The list makes the engine pad eager steps alike, so all arms run the same shapes.
+  settings are. The list makes the engine pad eager steps alike, so all arms run the same shapes.
 """
 
 from __future__ import annotations
