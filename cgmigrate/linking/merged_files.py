@@ -373,8 +373,6 @@ class Assembly:
         """Return what a layer contributes; ``paths`` are those of all sites of its composition."""
         depth = len(layer.mount)
         inside = {path[depth:] for path in paths if path[:depth] == layer.mount}
-        if self.files.has_plain_mappings(layer.path, {key for path in inside for key in path}):
-            return Contribution(number, layer.mount, (), layer.lost)
         document = self.files.document(layer.path)
         replaces = _replaced(layer.path, document, inside) if document is not None else ()
         return Contribution(number, layer.mount, tuple(layer.mount + path for path in replaces), layer.lost)

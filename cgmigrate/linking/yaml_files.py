@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -127,17 +127,6 @@ class YamlFiles:
             if document is not None and document.catalogue.is_in(match.group()):
                 return match.group()
         return ""
-
-    def has_plain_mappings(self, path: str, keys: Collection[str]) -> bool:
-        """Return whether a file that is not parsed yet surely has mappings, if anything, at some keys."""
-        from cgmigrate.linking.plain_mappings import has_plain_mappings
-
-        if path in self._documents:
-            return False
-        try:
-            return has_plain_mappings(self._data(path), keys)
-        except OSError:
-            return False
 
     @remembered
     def marked(self, path: str) -> frozenset[str] | None:

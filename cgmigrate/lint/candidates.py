@@ -11,7 +11,7 @@ from functools import cache
 from cgmigrate.documents.sites import Document
 from cgmigrate.lint.diagnostics import Applicability, Fix, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place
-from cgmigrate.lint.set_ids import set_id
+from cgmigrate.lint.identity import set_id
 from cgmigrate.lint.site_diagnostics import SiteOutcome, SiteReport
 from cgmigrate.lint.supported_releases import unread, unsupported
 from cgmigrate.lint.withholding import Limits, PlaceOfFix, Withheld, withheld

@@ -16,10 +16,10 @@ from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.identity import set_id
 from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
-from cgmigrate.lint.set_ids import set_id
 from cgmigrate.lint.soundness import order_dependence, proposed_rewrites, replaced_risk
 from cgmigrate.megatron.settings import FIELDS, Settings
 from cgmigrate.megatron.types import Reader

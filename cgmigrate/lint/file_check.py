@@ -153,7 +153,6 @@ class FileChecker:
         """Return a file with comments that suppress its diagnostics, except those that the baseline has."""
         if not checked.diagnostics:
             return checked
-        from cgmigrate.lint.paths_outside import not_written
         from cgmigrate.lint.suppression_writer import add_suppressions
 
         path, syntax = checked.path, file.source.syntax
@@ -161,7 +160,8 @@ class FileChecker:
             # A comment inside a code block would be part of the example; how other text has comments is not known.
             return checked
         if place := self.planner.outside(path):
-            self.notes.append(not_written(path, place))
+            note = f"no comment is written, since the file is outside of the paths ({place}); give its path"
+            self.notes.append(f"{path}: {note}")
             return checked
         diagnostics = self.baseline.part(path, checked.diagnostics)[0] if self.baseline else checked.diagnostics
         added = add_suppressions(

@@ -7,6 +7,7 @@ the first have a number. Values, messages and fixes are no part of it: a diagnos
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,6 +19,13 @@ from cgmigrate.text.spans import Span
 
 _LONGEST = 80
 """Characters of a text that a place quotes."""
+_DIGITS = 10
+"""Digits of the name of a fix."""
+
+
+def set_id(name: str) -> str:
+    """Return the name of an edit set from what distinguishes it."""
+    return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:_DIGITS]
 
 
 def with_places(diagnostics: Iterable[LintDiagnostic], document: Document) -> list[LintDiagnostic]:

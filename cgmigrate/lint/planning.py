@@ -23,7 +23,7 @@ from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.options import RunOptions, release_words
-from cgmigrate.project.paths import shown_path
+from cgmigrate.project.paths import is_below, shown_path
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python import PythonDocument
@@ -183,9 +183,10 @@ class Planner:
 
     def outside(self, path: str) -> str:
         """Return the real path of a file if a link leads out of the paths; empty for files in them, and for stdin."""
-        from cgmigrate.lint.paths_outside import outside
-
-        return outside(path, self.paths) if self.is_in_run(path) and not self.options.stdin else ""
+        if not self.is_in_run(path) or self.options.stdin:
+            return ""
+        real = os.path.realpath(path)
+        return "" if any(is_below(real, os.path.realpath(top)) for top in self.paths) else real
 
     def _command(self, paths: Iterable[str]) -> str:
         """Return the command that fixes some files together."""

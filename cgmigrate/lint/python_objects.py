@@ -22,11 +22,12 @@ from cgmigrate.lint.rows_of_tests import rows_of, use_not_followed, with_rows
 from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, names_in
 from cgmigrate.project.paths import is_test, shown_path
-from cgmigrate.proof.flow.changes import Change, Name, Releases
+from cgmigrate.proof.flow.changes import Change, Releases
+from cgmigrate.proof.flow.layers import is_shim
 from cgmigrate.proof.flow.modules import Modules
 from cgmigrate.proof.flow.proofs import Proofs
+from cgmigrate.proof.flow.run import Name
 from cgmigrate.proof.flow.setters import setters_of
-from cgmigrate.proof.flow.shims import is_shim
 from cgmigrate.proof.flow.words import Words
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span

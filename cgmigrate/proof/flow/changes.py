@@ -5,11 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cgmigrate.megatron.releases import Release
-
-Name = tuple[str, int]
-"""The name of a change: its file, and its number there."""
-Place = tuple[str, int]
-"""A file and a line."""
+from cgmigrate.proof.flow.run import Line, Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +17,7 @@ class Change:
 
     name: Name
     path: str
-    places: frozenset[Place]
+    places: frozenset[Line]
     forms: int = 1
     reads: bool = False
     """Whether it changes how code reads settings."""

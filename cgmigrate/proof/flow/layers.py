@@ -1,4 +1,4 @@
-"""Classes of layers. Their configuration was validated, so that both forms of the settings have become one.
+"""Classes of layers, which get validated configurations, and modules that are written for several releases.
 
 A release of megatron-core rewrites the settings when a configuration is built. A layer gets it after that: what it
 reads is the same before and after a migration that captures the same graphs.
@@ -10,6 +10,7 @@ import ast
 
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.proof.flow.modules import Import, Module, Modules
+from cgmigrate.proof.flow.world import is_enumeration
 
 _LIBRARIES = ("torch.nn.", "megatron.core.", "transformer_engine.")
 _CONFIGURATIONS = ("Config", "Provider", "Container")
@@ -32,3 +33,9 @@ def _is_layer(name: str, module: Module, modules: Modules, depth: int) -> bool:
         case ast.ClassDef() as node if not rest:
             return is_layer(node, module, modules, depth - 1)
     return False
+
+
+def is_shim(module: Module) -> bool:
+    """Return whether a module imports a class of values of settings only where the release has it."""
+    every = (one for one in module.bindings.values() if isinstance(one, Import) and one.otherwise is not None)
+    return any(is_enumeration(f"{one.module}.{one.name}") for one in every)

@@ -23,9 +23,7 @@ class NotFollowedError(Exception):
 
 def check_size(value: object) -> None:
     """Raise NotFollowedError for a collection with too many parts, also for one that contains itself."""
-    if not isinstance(value, _COLLECTIONS):
-        return
-    waiting, left = [value], MOST_PARTS
+    waiting, left = [value] if isinstance(value, _COLLECTIONS) else [], MOST_PARTS
     while waiting:
         one = waiting.pop()
         if isinstance(one, dict):

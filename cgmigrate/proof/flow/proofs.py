@@ -16,15 +16,14 @@ from dataclasses import dataclass, field
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
-from cgmigrate.proof.flow.changes import Change, Name, Releases
+from cgmigrate.proof.flow.changes import Change, Releases
 from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
 from cgmigrate.proof.flow.entries import TOP, Entry, EntryResult, Outcome, entries_of, evaluate
-from cgmigrate.proof.flow.layers import is_layer
+from cgmigrate.proof.flow.layers import is_layer, is_shim
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
 from cgmigrate.proof.flow.replacements import replaces
-from cgmigrate.proof.flow.run import Line, Side
-from cgmigrate.proof.flow.shims import is_shim
+from cgmigrate.proof.flow.run import Line, Name, Side
 from cgmigrate.proof.flow.slices import Slice
 from cgmigrate.proof.flow.states import Pair, Pool
 from cgmigrate.proof.flow.world import World
@@ -141,7 +140,8 @@ class Proofs:
         own.add(code)
         side = Side(self.modules, world, own, self._at)
         followed = {module.path for module in code}
-        product = [(entry, side) for module in code if self._is_followed(module) for entry in entries_of(module, side)]
+        kept = [one for one in code if not is_shim(one) or any(change.path == one.path for change in self.changes)]
+        product = [(entry, side) for module in kept for entry in entries_of(module, side)]
         self._closed = {entry for entry, _ in product if self._is_closed(entry, followed)}
         of_tests = [one for path in paths if is_test(path) and (one := self.modules.read(path)) is not None]
         replacing = self._replacing(own)
@@ -173,9 +173,6 @@ class Proofs:
             return False
         return all(path in followed or is_test(path) for path in self.files_with([entry.name]))
 
-    def _is_followed(self, module: Module) -> bool:
-        return not is_shim(module) or any(one.path == module.path for one in self.changes)
-
     def _dynamic(self, code: Sequence[Module]) -> list[Module]:
         """Return other modules that set attributes by names that are not written there."""
         known = {one.path for one in code}
@@ -185,8 +182,8 @@ class Proofs:
 
     def _replacing(self, own: Slice) -> list[Module]:
         """Return the modules of tests that replace functions with settings by their own."""
-        paths = [path for path in self.files_with(own.defined) if is_test(path)] if own.defined else []
-        read = [one for path in paths if (one := self.modules.read(path)) is not None]
+        every = (self.modules.read(path) for path in self.files_with(own.defined) if is_test(path))
+        read = [one for one in every if one is not None]
         return [one for one in read if replaces(one.tree, own.defined)]
 
     def _helpers(self, of_tests: Sequence[Module]) -> list[Module]:
@@ -199,9 +196,7 @@ class Proofs:
         """Return other modules that call private functions with settings: these get what the modules give them."""
         private = {name for name in own.functions if name.startswith("_")}
         known = {one.path for one in code}
-        others = (
-            [path for path in self.files_with(private) if path not in known and not is_test(path)] if private else []
-        )
+        others = [path for path in self.files_with(private) if path not in known and not is_test(path)]
         return [one for path in others if (one := self.modules.read(path)) is not None]
 
     # --- rounds -----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from cgmigrate.proof.flow.world import SAMPLES, SETTINGS, TRACKERS, World
 Frozen = tuple[tuple[str, object], ...]
 """The settings of an object in a form that can be compared."""
 Name = tuple[str, int]
+"""The name of a change: its file, and its number there."""
 Line = tuple[str, int]
 """A file, by its real path, and the number of a line."""
 MOST_PATHS = 64
