@@ -17,7 +17,9 @@ def fix_words(reported: Reported) -> tuple[tuple[str, str], ...]:
     diagnostic = reported.diagnostic
     words: list[tuple[str, str]] = []
     if diagnostic.fix_text:
-        words.append(("fix" if reported.applied else "fix with --unsafe-fixes", diagnostic.fix_text))
+        labels = {"safe": "fix", "not analysed": "fix, not analysed"}
+        label = labels.get(str(diagnostic.applicability), "fix with --unsafe-fixes")
+        words.append((label, diagnostic.fix_text))
     if diagnostic.fix and reported.other_files:
         words.append(("note", together_with(reported.other_files, diagnostic.fix.id)))
     return tuple(words)

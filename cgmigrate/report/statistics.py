@@ -11,8 +11,7 @@ def render(report: RunReport) -> str:
     """Return a line for each rule: count, code, [*] if `cgmigrate fix` fixes some, name."""
     counts = Counter(reported.diagnostic.rule for reported in report.diagnostics)
     fixable = {reported.diagnostic.rule for reported in report.diagnostics if reported.applied}
-    lines = [
+    return "".join(
         f"{count:>5}  {code}  {'[*]' if code in fixable else '   '}  {report.rules[code].name}\n"
         for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    ]
-    return "".join(lines)
+    )
