@@ -215,7 +215,6 @@ def reported(
     edits = () if after is None else checked.edits
     inside = in_repository(checked.path, naming.root)
     selected, whole = set(chosen), whole_fixes(checked.diagnostics)
-    replacements = _Replacements(text, checked.path)
     diagnostics = [diagnostic for diagnostic in checked.diagnostics if diagnostic in selected]
     result = [
         Reported(
@@ -225,7 +224,7 @@ def reported(
             text,
             *_places(text, diagnostic.span, edits),
             # The edits of a fix were made for the text as it was.
-            () if after is not None else replacements.of(diagnostic),
+            () if after is not None else _replacements(text, checked.path, diagnostic),
             checked.releases and (str(checked.releases[0]), str(checked.releases[1])),
             (naming.rules[diagnostic.rule],),
             related=tuple(_related(one, naming, written) for one in diagnostic.related),
@@ -286,20 +285,10 @@ def alone(path: str, text: str, diagnostic: LintDiagnostic, rule: RuleName) -> R
     return Reported(diagnostic, readable(path), None, text, *_places(text, diagnostic.span, ()), rules=(rule,))
 
 
-class _Replacements:
-    """What the fixes of a file replace, by line and column; a fix of many diagnostics is read once."""
-
-    def __init__(self, text: str, path: str) -> None:
-        self._text, self._path = text, path
-        self._of_edits: dict[int, tuple[TextReplacement, ...]] = {}
-
-    def of(self, diagnostic: LintDiagnostic) -> tuple[TextReplacement, ...]:
-        edits = diagnostic.fix.edits_in(self._path) if diagnostic.fix else ()
-        if id(edits) not in self._of_edits:
-            self._of_edits[id(edits)] = tuple(
-                TextReplacement(place(self._text, edit.start), place(self._text, edit.end), edit.text) for edit in edits
-            )
-        return self._of_edits[id(edits)]
+def _replacements(text: str, path: str, diagnostic: LintDiagnostic) -> tuple[TextReplacement, ...]:
+    """Return what the fix of a diagnostic replaces in a file, by line and column."""
+    edits = diagnostic.fix.edits_in(path) if diagnostic.fix else ()
+    return tuple(TextReplacement(place(text, one.start), place(text, one.end), one.text) for one in edits)
 
 
 def repository_root(paths: Sequence[str]) -> str:

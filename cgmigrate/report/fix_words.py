@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from cgmigrate.report.overview import together_with
@@ -12,17 +12,14 @@ if TYPE_CHECKING:
     from cgmigrate.report import Reported
 
 
-def fix_words(reported: Reported) -> tuple[tuple[str, str], ...]:
-    """Return the fix of a diagnostic, each sentence with its label; empty if there is none."""
+def fix_words(reported: Reported) -> Iterator[tuple[str, str]]:
+    """Yield the fix of a diagnostic, each sentence with its label; nothing if there is none."""
     diagnostic = reported.diagnostic
-    words: list[tuple[str, str]] = []
     if diagnostic.fix_text:
         labels = {"safe": "fix", "not analysed": "fix, not analysed"}
-        label = labels.get(str(diagnostic.applicability), "fix with --unsafe-fixes")
-        words.append((label, diagnostic.fix_text))
+        yield labels.get(str(diagnostic.applicability), "fix with --unsafe-fixes"), diagnostic.fix_text
     if diagnostic.fix and reported.other_files:
-        words.append(("note", together_with(reported.other_files, diagnostic.fix.id)))
-    return tuple(words)
+        yield "note", together_with(reported.other_files, diagnostic.fix.id)
 
 
 def whole_fixes(diagnostics: Iterable[LintDiagnostic]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ MOST_ROWS = 12
 """Rules, folders or releases that are listed; the rest is counted."""
 _KINDS: dict[Applicability | None, str] = {**{one: str(one) for one in Applicability}, None: "to review"}
 """Applicability of a fix in words; None is also that of a fix that only a person applies."""
+_PLACE = re.compile(r"\S+:\d+ ")
+"""The beginning of a reason that shows a place."""
 
 
 def overview(report: RunReport, style: StreamStyle = PLAIN, mark: str = "") -> str:
@@ -47,13 +50,22 @@ def overview(report: RunReport, style: StreamStyle = PLAIN, mark: str = "") -> s
 def last_lines(
     report: RunReport, diagnostics: Sequence[Reported], style: StreamStyle = PLAIN, mark: str = ""
 ) -> list[str]:
-    """Return the releases, the fixes that are available, and the command to run next."""
-    lines = releases(report.resolutions)
+    """Return the place for which most fixes wait, the releases, the fixes, and the command to run next."""
+    lines = [*_first(diagnostics), *releases(report.resolutions)]
     if diagnostics:
         lines.append(f"Fixes: {fixes(diagnostics, mark)}")
     if report.next_command:
         lines.append(f"Next: {style.paint(in_line(report.next_command), 'help')}")
     return lines
+
+
+def _first(diagnostics: Iterable[Reported]) -> Iterator[str]:
+    """Yield the place that makes most fixes unsafe, if it is one for several."""
+    reasons = (one.diagnostic.because.split("; ") for one in diagnostics if one.diagnostic.fix)
+    waiting = Counter(reason for every in reasons for reason in set(every) if _PLACE.match(reason))
+    for reason, count in waiting.most_common(1):
+        if count > 1:
+            yield f"First: {in_line(reason)}; {count} fixes wait for it"
 
 
 def releases(resolutions: Sequence[Resolution]) -> list[str]:

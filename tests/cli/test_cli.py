@@ -45,6 +45,18 @@ def test_check_shows_place_rule_reason_line_and_fix(project: Path, cgmigrate) ->
     assert result.exit_code == 1
 
 
+def test_the_place_for_which_most_fixes_wait_is_shown_once_for_all(project: Path, cgmigrate) -> None:
+    model = "model: {num_layers: 2, hidden_size: 64, num_attention_heads: 4, enable_cuda_graph: true}\n"
+    for name in ("a.yaml", "b.yaml"):
+        write(project / name, model)
+        assert "First:" not in cgmigrate("check", ".").stderr
+    write(project / "show.py", 'import re, sys\nprint(re.findall(r"enable_cuda_graph: (.*)", sys.stdin.read()))\n')
+    lines = cgmigrate("check", ".").stderr.splitlines()
+    first = [line for line in lines if line.startswith("First:")]
+    assert first == ["First: show.py:2 also uses `enable_cuda_graph` and is not changed with it; 2 fixes wait for it"]
+    assert lines.index(first[0]) < lines.index("Fixes: 2 unsafe (--unsafe-fixes)")
+
+
 def test_fix_writes_what_check_announced_and_a_second_fix_nothing(project: Path, cgmigrate) -> None:
     path = write(project / "a.yaml", LEGACY)
     diff = cgmigrate("fix", "--diff", "a.yaml")
