@@ -11,7 +11,7 @@ import ast
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
@@ -68,21 +68,21 @@ class MappingCarriers:
     """The carriers in a project, by the key of the mapping."""
 
     texts: ProjectTexts
-    _of_keys: dict[tuple[tuple[str, ...], bool], frozenset[_Carrier]] = field(default_factory=dict)
 
     def names_at(self, keys: tuple[str, ...], path: str, line: int, *, objects: bool) -> frozenset[str]:
         """Return the names that may carry the mapping under some keys, at a line of a file.
 
         With ``objects``, these are also the names of objects that get its values.
         """
-        if (keys, objects) not in self._of_keys:
-            self._of_keys[keys, objects] = self._carriers(keys, objects=objects)
         around = [node for node in self._functions(path) if _is_in(line, node)]
         scopes = {_EVERYWHERE, path, *(_scope_of(path, node) for node in around)}
-        return frozenset(one.name for one in self._of_keys[keys, objects] if one.scope in scopes)
+        return frozenset(one.name for one in self._carriers(keys, objects=objects) if one.scope in scopes)
 
+    @remembered
     def _carriers(self, keys: tuple[str, ...], *, objects: bool) -> frozenset[_Carrier]:
-        every, words = {_Carrier(_EVERYWHERE, key) for key in keys}, {*keys, *_LOADERS}
+        known = {*self._carriers((), objects=objects)} if keys else set[_Carrier]()
+        every = known | {_Carrier(_EVERYWHERE, key) for key in keys}
+        words = {one.name for one in every - known} if keys else {*_LOADERS}
         while words:
             paths = [path for path in self.texts.holding(words) if path.endswith(".py")]
             names: dict[str, set[str]] = {}
