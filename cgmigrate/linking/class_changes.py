@@ -9,7 +9,7 @@ from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.linking.text_tools import TextPlace
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 
-_DEFINES = r"^[ \t]*class {name}\b(?:\(([^)]*)\))?"
+_DEFINES = r"^[ \t]*class {name}\b(?:\([^)]*\))?"
 _REPLACES = (
     r"^[ \t]*(?:\w+\.)*{name}(?:\.__\w+)?\s*=(?!=)|\b{name}\.__\w+__\s*(?:=(?!=)|$)"
     r"|(?<!def )\b(?:setattr|patch(?:\.\w+)*)\(\s*(?:\w+\.)*{name}\b"
@@ -24,7 +24,6 @@ _STUBS = re.compile(
 _EXPORTS = re.compile(r"^__all__\b[^\])]*", re.MULTILINE)
 """What a module exports is no use of it."""
 _PATCHES = re.compile(r"\bmock\.patch|\bmonkeypatch\.")
-_NAME = re.compile(r"\w+")
 _METHOD = re.compile(r"\b(\w+)\.__(?:setattr|getattr|getattribute|init|post_init)__\s*=(?!=)")
 _WORDS = (
     *("sys.modules", "__import__ =", "meta_path", "MetaPathFinder", "ModuleType"),
@@ -36,13 +35,12 @@ _CODE = (".py", ".pyi", ".ipynb")
 def class_changes_in(texts: ProjectTexts, name: str, *, is_own: bool) -> Iterator[TextPlace]:
     """Yield the places, with the code, that define, replace or patch a class.
 
-    A subclass of one of Megatron's is none: its object is one of the class. ``is_own`` says that the project may be
-    where the class comes from, and that a proof follows its definitions.
+    A definition has its base classes in the code. ``is_own`` says that the project may be where the class comes from,
+    and that a proof follows its definitions.
     """
     defines, *patterns = (re.compile(one.format(name=name), re.MULTILINE) for one in (_DEFINES, _REPLACES, _IS_TEXT))
     for path, text in _code(texts, [name]):
-        match = None if is_own else defines.search(text)
-        if match is not None and not any(one == name or _imports(text, one) for one in _NAME.findall(match[1] or "")):
+        for match in defines.finditer(text) if not is_own else ():
             yield from _place(path, text, match)
         for one in patterns if _PATCHES.search(text) else patterns[:1]:
             yield from _place(path, text, one.search(text))
@@ -70,11 +68,6 @@ def _place(path: str, text: str, match: re.Match[str] | None) -> Iterator[TextPl
 def _patched_method(text: str) -> re.Match[str] | None:
     """Return where a method of a class that is imported from Megatron is replaced."""
     for match in _METHOD.finditer(text):
-        if _imports(text, match[1]):
+        if re.search(rf"^from megatron[.\w]* import (?:\([^)]*|[^#\n]*)\b{match[1]}\b", text, re.MULTILINE):
             return match
     return None
-
-
-def _imports(text: str, name: str) -> bool:
-    """Return whether code imports a name from Megatron."""
-    return re.search(rf"^from megatron[.\w]* import (?:\([^)]*|[^#\n]*)\b{name}\b", text, re.MULTILINE) is not None

@@ -241,7 +241,8 @@ class OpenPlaces:
         if fix.classes:
             every = ("", *sorted(fix.classes))
             changes = chain.from_iterable(self._class_changes_of(one, is_own=fix.is_proved) for one in every)
-            yield from (one for one in changes if not (fix.is_proved and is_test(one.path)))
+            kept = (one for one in changes if not (fix.is_proved and is_test(one.path)))
+            yield from (one for one in kept if not _derives(one.text, fix.classes))
         yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
         if not fix.is_proved:
@@ -341,6 +342,11 @@ def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:
     if place.kind in (PlaceKind.KEYWORD, PlaceKind.OVERRIDE):
         return False
     return "-" in place.text or (is_open and place.kind is not PlaceKind.TEXT)
+
+
+def _derives(text: str, classes: Collection[str]) -> bool:
+    """Return whether code defines a class that derives from one of some classes: its objects are objects of that."""
+    return text.startswith("class ") and not set(_WORD.findall(text.partition("(")[2])).isdisjoint(classes)
 
 
 def _is_same(place: OpenPlace, fix: FixOutline) -> bool:
