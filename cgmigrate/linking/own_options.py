@@ -7,19 +7,17 @@ attribute is false where the flag has its new name.
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from cgmigrate.documents.python.nodes import imported_in, parsed
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
 from cgmigrate.linking.option_definitions import options_defined
+from cgmigrate.linking.program_files import ProgramFiles
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
@@ -28,16 +26,6 @@ from cgmigrate.text.remembered import remembered
 
 _DEFINITIONS = "arguments.py"
 """The file of ``megatron/training`` that defines the arguments."""
-_MOST_FILES = 2000
-"""A limit for the files that a program imports."""
-_COMPUTED = re.compile(
-    r"\b(import_module|__import__|run_path|run_module|exec_module|spec_from_file_location|load_source)\b|\bexec\s*\("
-)
-"""What runs code under a name that may be computed."""
-_PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
-"""What code has words of its command line by which it does not know."""
-_STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
-"""What starts another program, which may get all arguments."""
 _WORDS_ARE_READ = ("argv", "/proc/self/cmdline", "parse_known_args", "REMAINDER", "UNPROCESSED")
 _WORDS = re.compile(
     r"\bREMAINDER\b|\bUNPROCESSED\b|parse_known_args\(\)(?!\[0\])|\bsys\.(?:orig_)?argv\b|/proc/self/cmdline"
@@ -147,63 +135,28 @@ class OwnOptions:
 
     def _is_made_of(self, site: Site, path: str) -> bool:
         """Return whether a program that gets the flags of a site is a file of the project, and a file is part of it."""
-        programs = [one for name in site.programs or site.scripts for one in self._files_of_program(name)]
+        programs = [one for name in site.programs or site.scripts for one in self._programs.named(name)]
         own = [one for one in programs if not is_part_of_megatron(one)]
         return any(path == one or self._may_run(one, path) for one in own)
 
     def _may_run(self, program: str, path: str) -> bool:
         """Return whether a program imports a file, or names it where not all that it runs is known."""
-        closure = self._closure(program)
+        closure = self._programs.closure(program)
         name = re.compile(rf"[\"'/]{re.escape(os.path.basename(path))}[\"']")
         return path in closure if closure is not None else name.search(text_if_readable(program) or "") is not None
 
-    def _files_of_program(self, program: str) -> list[str]:
-        return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
+    @cached_property
+    def _programs(self) -> ProgramFiles:
+        every = partial(self.files_with, ("import", "def ", "class "))
+        return ProgramFiles(every, lambda path: text_if_readable(path) or "")
 
     def _may_use(self, program: str, path: str) -> bool:
-        own = self._files_of_program(program)
+        own = self._programs.named(program)
         if not own:
             # A program that is no file of the project is known only by its name.
             return not is_test(path) and not PROGRAM.fullmatch(program)
-        closures = [self._closure(one) for one in own if not is_part_of_megatron(one)]
+        closures = [self._programs.closure(one) for one in own if not is_part_of_megatron(one)]
         return any(closure is None or path in closure for closure in closures)
-
-    # --- what a program imports -------------------------------------------------------------------
-
-    @cached_property
-    def _by_stem(self) -> Mapping[str, list[str]]:
-        """The files of code by the last part of the name under which they are imported, or by their own."""
-        result: defaultdict[str, list[str]] = defaultdict(list)
-        for path in self.files_with(("import", "def ", "class ")):
-            folder, name = os.path.split(path)
-            if name.endswith(".py"):
-                result[os.path.basename(folder) if name == "__init__.py" else name[:-3]].append(path)
-        return result
-
-    @remembered
-    def _closure(self, start: str) -> frozenset[str] | None:
-        """Return the files that a program is made of; None if not all are known."""
-        paths, waiting = {start}, [start]
-        while waiting and len(paths) < _MOST_FILES:
-            path = waiting.pop()
-            names = _imported(path)
-            if names is None:
-                return None
-            new = {file for name in names for file in self._files_named(name, path)} - paths
-            paths |= new
-            waiting += new
-        return frozenset(paths) if not waiting else None
-
-    def _files_named(self, name: str, importer: str) -> Iterator[str]:
-        """Yield the files of a module: those whose paths end in its name, since programs extend the search path."""
-        folder, bare = os.path.dirname(importer), name.lstrip(".")
-        for _ in range(len(name) - len(bare) - 1):
-            folder = os.path.dirname(folder)
-        tail = bare.replace(".", "/")
-        ends = (f"/{tail}.py", f"/{tail}/__init__.py") if tail else ("/__init__.py",)
-        for path in self._by_stem.get(bare.rpartition(".")[2] or os.path.basename(folder), ()):
-            if path.endswith(ends) if bare == name else path in {folder + end for end in ends}:
-                yield path
 
 
 def _pattern(name: str) -> re.Pattern[str]:
@@ -227,23 +180,3 @@ def _is_added(path: str) -> bool:
 
 def _underscored(option: str) -> str:
     return option.lstrip("-").replace("-", "_")
-
-
-def _imported(path: str) -> frozenset[str] | None:
-    """Return the modules that a file imports; None if it may import others, or start them."""
-    if is_part_of_megatron(path):
-        return frozenset()
-    text = text_if_readable(path)
-    tree = parsed(text) if text is not None else None
-    if text is None or tree is None or _COMPUTED.search(text) or (_PASSES_ON.search(text) and _STARTS.search(text)):
-        return None
-    return frozenset(_names(tree))
-
-
-def _names(tree: ast.Module) -> Iterator[str]:
-    """Yield the modules that code imports, and the packages that they are in; ``.common`` is relative."""
-    for one in imported_in(tree):
-        bare = one.lstrip(".")
-        parts = bare.split(".")
-        dots = one[: len(one) - len(bare)]
-        yield from (dots + ".".join(parts[: at + 1]) for at in range(len(parts)))

@@ -18,7 +18,7 @@ from cgmigrate.megatron.settings import IMPL, MODULES
 from cgmigrate.text.files import text_if_readable
 
 _VERSION, _CONFIG, _ENUMS = "package_info.py", "transformer/transformer_config.py", "transformer/enums.py"
-_MEGATRON_LM_PACKAGES = frozenset(("training", "legacy", "inference", "rl", "post_training"))
+_MEGATRON_LM_PACKAGES = frozenset(("training", "legacy", "inference", "rl", "post_training", "elastification"))
 """Megatron-LM's packages next to ``megatron/core``."""
 _TRAINING_FILES = ("arguments.py", "training.py", "global_vars.py")
 """Files of ``megatron/training``; some projects have a copy of it without megatron-core."""
