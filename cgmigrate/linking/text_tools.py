@@ -11,7 +11,7 @@ import ast
 import os
 import re
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
@@ -30,6 +30,7 @@ TextPlace = tuple[str, int, str]
 
 CODE = (".py", ".ipynb")
 SHELL = (".sh", ".bash")
+PROGRAMS = (*CODE, *SHELL)
 PAGES = (".md", ".rst", ".log")
 """Pages: their commands are read, not what they say."""
 _PATCHES = (".patch", ".diff")
@@ -84,6 +85,8 @@ _LANGUAGES = (".pl", ".pm", ".rb", ".awk", ".lua", ".js", ".ts", ".php", ".go", 
 _INCLUDES = re.compile(r"^\s*:(?:lines|start-\w+|end-\w+|emphasize-lines):", re.MULTILINE)
 """What a page that includes a file says of its lines."""
 _INNER = (re.compile(r"/((?:\\.|[^/\n])+)/"), re.compile(r"\"([^\"]+)\""))
+_SCRIPTED = re.compile(r"\b(?:sed|g?awk|perl|yq|jq)\b|\$\{")
+"""Tools that get a script with patterns in it."""
 _BASIC = re.compile(r"\\([(){}|+?])")
 """What has a backslash before it in a basic regular expression, and none in Python."""
 _IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
@@ -94,7 +97,7 @@ _ALL_OF = (
 )
 """Goes through all files of a folder."""
 _WORD = re.compile(r"[a-z]{5,}")
-_NAME_TEST = re.compile(r"\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
+_NAME_TEST = re.compile(r"(?<!device)(?<!device\))\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
 _SEARCHES = frozenset(
     (
         *("startswith", "endswith", "replace", "count", "find", "index", "rfind", "split", "partition", "rpartition"),
@@ -354,14 +357,27 @@ def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
 
 def _searches_in(tree: ast.AST) -> Iterator[tuple[ast.Constant, bool]]:
     """Yield the texts that code looks for, and whether they may be regular expressions."""
+    mappings = _with_keys(tree)
     for node in ast.walk(tree):
         match node:
-            case ast.Compare(left=left, ops=[ast.In() | ast.NotIn(), *_]):
+            case ast.Compare(left, [ast.In() | ast.NotIn(), *_], [where, *_]) if id(where) not in mappings:
                 yield from ((text, False) for text in _texts_in(left))
             case ast.Call(func=ast.Attribute(attr=name), args=args) if name in _SEARCHES:
                 yield from ((text, name in _MATCHES) for one in args for text in _texts_in(one))
             case ast.Assign(value=ast.Constant() as value):
                 yield from ((text, True) for text in _texts_in(value))
+
+
+def _with_keys(tree: ast.AST) -> set[int]:
+    """Return the nodes of names whose entries a function gets by texts, which are mappings and no texts."""
+    result: set[int] = set()
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            nodes = [*ast.walk(function)]
+            keyed = (one for one in nodes if isinstance(one, ast.Subscript))
+            names = {dotted(one.value) for one in keyed if isinstance(getattr(one.slice, "value", 0), str)} - {""}
+            result |= {id(one) for one in nodes if isinstance(one, ast.expr) and dotted(one) in names}
+    return result
 
 
 def _compared_in(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -427,11 +443,12 @@ def _patterns_in(line: str) -> Iterator[str]:
         quoted = match[1] or match[2] or ""
         if _TOOLS.search(quoted):
             yield from _patterns_in(quoted)
-        yield quoted
-        for pattern in _INNER:
+        if _SUBSTITUTION.match(quoted):
+            yield from (one[2] for part in quoted.split(";") if (one := _SUBSTITUTION.match(part)))
+        else:
+            yield quoted
+        for pattern in _INNER if _SCRIPTED.search(line) else ():
             yield from pattern.findall(quoted)
-        if one := _SUBSTITUTION.match(quoted):
-            yield one[2]
     for word in _QUOTED.sub(" ", line).split():
         yield word
         if one := _SUBSTITUTION.match(word):
@@ -459,12 +476,20 @@ def name_patterns_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[Te
     for path in texts.holding((*spelled, *(f"{word}{end}" for word in words for end in ("|", ".*", ")", "\\w")))):
         if is_part_of_megatron(path) or path.endswith(PAGES):
             continue
-        for at, line in enumerate(texts.text(path).split("\n"), 1):
-            if not any(word in line for word in words):
-                continue
-            for pattern in {*_patterns_in(line)} if _IS_PATTERN.search(line) else ():
-                if any(word in pattern for word in words) and _distinguishes(pattern, names):
-                    yield path, at, pattern[:60]
+        for at, pattern in _patterns_of(path, texts.text(path), words):
+            if _IS_PATTERN.search(pattern) and _distinguishes(pattern, names):
+                yield path, at, pattern[:60]
+
+
+def _patterns_of(path: str, text: str, words: Collection[str]) -> Iterator[tuple[int, str]]:
+    """Yield the texts with some words that may be patterns, with their lines: in code, those in quotes."""
+    tree = parsed(text) if path.endswith(".py") else None
+    if tree is not None:
+        every: Iterable[tuple[int, str]] = ((one.lineno, str(one.value)) for one in _texts_in(tree))
+    else:
+        lines = ((at, line) for at, line in enumerate(text.split("\n"), 1) if any(word in line for word in words))
+        every = ((at, pattern) for at, line in lines for pattern in {*_patterns_in(line)})
+    return ((at, one) for at, one in every if any(word in one for word in words))
 
 
 def _distinguishes(pattern: str, names: Collection[str]) -> bool:
