@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -23,7 +23,8 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.remembered import remembered
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_PASSING = (*_FUNCTIONS, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.Return, ast.Call)
+_LOOPS = (ast.For, ast.comprehension)
+_PASSING = (*_FUNCTIONS, *_LOOPS, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Call)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _COPIES = frozenset(("dict", "copy", "deepcopy", "create", "to_container", "cast", "merge", "OmegaConf", "DictConfig"))
 """Functions that return what they get, or a copy of it."""
@@ -61,6 +62,19 @@ class _Names(NamedTuple):
     own: Collection[str] | None
     """The functions of the project that a file calls; what others return is an object with what they get. None if only
     mappings are carried."""
+    is_whole: bool
+    """Whether they carry what a loader returns, and not a mapping in it."""
+
+
+class _Known(NamedTuple):
+    """What is known to carry a value."""
+
+    names: Mapping[str, set[str]]
+    """By their scopes."""
+    objects: bool
+    """Whether objects that get its values count."""
+    is_whole: bool
+    """Whether they carry what a loader returns, and not a mapping in it."""
 
 
 @dataclass
@@ -75,41 +89,80 @@ class MappingCarriers:
         With ``objects``, these are also the names of objects that get its values.
         """
         around = [node for node in self._functions(path) if _is_in(line, node)]
-        scopes = {_EVERYWHERE, path, *(_scope_of(path, node) for node in around)}
+        scopes = {_EVERYWHERE, _RETURNED, path, *(_scope_of(path, node) for node in around)}
         return frozenset(one.name for one in self._carriers(keys, objects=objects) if one.scope in scopes)
 
     @remembered
     def _carriers(self, keys: tuple[str, ...], *, objects: bool) -> frozenset[_Carrier]:
-        known = {*self._carriers((), objects=objects)} if keys else set[_Carrier]()
-        every = known | {_Carrier(_EVERYWHERE, key) for key in keys}
-        words = {one.name for one in every - known} if keys else {*_LOADERS}
+        """Return what carries the mapping under some keys; without keys, what a loader returns."""
+        if not keys:
+            return self._spread(set(), {*_LOADERS, "hydra"}, objects=objects, is_whole=True)
+        known = {*self._parts_of(keys[:-1]), *self._parameters_named(keys[-1]), _Carrier(_EVERYWHERE, keys[-1])}
+        return self._spread(known, {one.name for one in known}, objects=objects, is_whole=False)
+
+    def _spread(self, every: set[_Carrier], words: set[str], *, objects: bool, is_whole: bool) -> frozenset[_Carrier]:
         while words:
+            known = _Known(_by_scope_of(every), objects, is_whole)
             paths = [path for path in self.texts.holding(words) if path.endswith(".py")]
-            names: dict[str, set[str]] = {}
-            for one in every:
-                names.setdefault(one.scope, set()).add(one.name)
-            new = {one for path in paths for one in self._carrying_in(path, names, objects=objects)} - every
+            new = {one for path in paths for one in self._carrying_in(path, known)} - every
             every |= new
             words = {one.name for one in new}
         return frozenset(every)
 
-    def _carrying_in(self, path: str, known: Mapping[str, set[str]], *, objects: bool) -> Iterator[_Carrier]:
-        """Yield what gets a value in a file which something known carries; ``known`` are names by their scopes."""
-        returned, own = known.get(_RETURNED, set()), self._own_functions(path) if objects else None
+    @remembered
+    def _parts_of(self, keys: tuple[str, ...]) -> frozenset[_Carrier]:
+        """Return what gets any value of the mapping under some keys: in a loop, or by a key that is not known."""
+        whole = self._carriers(keys, objects=False)
+        known = _Known(_by_scope_of(whole), False, not keys)
+        paths = self.texts.holding({one.name for one in whole} | {*_LOADERS}) if whole else []
+        return frozenset(
+            one
+            for path in paths
+            if path.endswith(".py")
+            for scope, nodes in self._by_scope(path).items()
+            for node, _ in nodes
+            for one in _taking_part(node, scope, self._names_in(path, scope, known))
+        )
+
+    def _names_in(self, path: str, scope: str, known: _Known) -> _Names:
+        own = self._own_functions(path) if known.objects else None
+        variables = known.names.get(path, set()) | known.names.get(scope, set())
+        functions = known.names.get(_RETURNED, set())
+        return _Names(known.names.get(_EVERYWHERE, set()), variables, functions, own, known.is_whole)
+
+    def _carrying_in(self, path: str, known: _Known) -> Iterator[_Carrier]:
+        """Yield what gets a value in a file which something known carries."""
         for scope, nodes in self._by_scope(path).items():
-            variables = known.get(path, set()) | known.get(scope, set())
-            names = _Names(known.get(_EVERYWHERE, set()), variables, returned, own)
-            words = {*variables, *names.keys, *returned, *_LOADERS, "hydra"}
+            names = self._names_in(path, scope, known)
+            words = {*names.variables, *names.keys, *names.functions, *((*_LOADERS, "hydra") if names.is_whole else ())}
+            parts = {one.id for node, _ in nodes for one in _entries_in(node, names)}
             for node, named in nodes:
-                if words.isdisjoint(named):
+                if words.isdisjoint(named) and parts.isdisjoint(named):
                     continue
-                if objects:
-                    yield from (one for base in _getting(node, names) for one in _bound(base, scope))
+                for base in _getting(node, names, parts):
+                    is_self = isinstance(base, ast.Name) and base.id == "self"
+                    yield from self._objects_of(path, scope) if is_self else _bound(base, scope)
                 yield from _carrying(node, scope, names)
-                if isinstance(node, ast.FunctionDef) and _is_started_with_it(node):
+                if names.is_whole and isinstance(node, ast.FunctionDef) and _is_started_with_it(node):
                     yield from (_Carrier(_scope_of(path, node), one.arg) for one in node.args.args)
                 elif isinstance(node, ast.Call):
                     yield from self._parameters(path, node, names)
+
+    def _objects_of(self, path: str, scope: str) -> Iterator[_Carrier]:
+        """Yield what stands for an object whose class has a method: `self` in each method, and what the class makes."""
+        for node in self._definitions(path):
+            if isinstance(node, ast.ClassDef):
+                methods = [_scope_of(path, one) for one in node.body if isinstance(one, _FUNCTIONS)]
+                if scope in methods:
+                    yield from (_Carrier(one, "self") for one in methods)
+                    yield _Carrier(_RETURNED, node.name)
+
+    def _parameters_named(self, key: str) -> Iterator[_Carrier]:
+        """Yield the parameters with the name of a key: `f(**mapping)` gives them its values."""
+        for path in self.texts.holding([key]):
+            for function in self._functions(path) if path.endswith(".py") else ():
+                arguments = (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)
+                yield from (_Carrier(_scope_of(path, function), key) for one in arguments if one.arg == key)
 
     def _parameters(self, path: str, call: ast.Call, names: _Names) -> Iterator[_Carrier]:
         """Yield the parameters to which a call in a file gives a carrier."""
@@ -128,7 +181,7 @@ class MappingCarriers:
             every = [path] if path in every else []
         elif module:
             # A package may import it from another of its modules.
-            every = [one for one in every if _is_module(one, module)] or every
+            every = [one for one in every if _is_module(one, module)] or (every if self._is_own(module) else [])
         for where in every:
             made = (_made_by(node) for node in self._definitions(where) if node.name == name)
             yield from ((where, one) for one in made if one is not None)
@@ -152,7 +205,13 @@ class MappingCarriers:
 
     @remembered
     def _is_own(self, module: str) -> bool:
-        return os.path.exists(os.path.join(self.texts.top, *module.split(".")[:1]))
+        """Return whether the project has a module, or the package in which it is."""
+        ends = (f"{os.sep}{os.path.join(*module.split('.')[:2])}{end}" for end in (".py", os.sep))
+        return any(end in path for end in ends for path in self._code)
+
+    @cached_property
+    def _code(self) -> frozenset[str]:
+        return frozenset(path for paths in self._defining.values() for path in paths)
 
     @remembered
     def _imports(self, path: str) -> dict[str, str]:
@@ -192,7 +251,7 @@ def _named_in(node: ast.AST) -> Iterator[str]:
         return
     if isinstance(node, (ast.ClassDef, *_IMPORTS)):
         return
-    for one in ast.walk(node.iter if isinstance(node, ast.For) else node):
+    for one in ast.walk(node.iter if isinstance(node, _LOOPS) else node):
         match one:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
                 yield name
@@ -222,10 +281,39 @@ def _carrying(node: ast.AST, scope: str, names: _Names) -> Iterator[_Carrier]:
             yield from _bound(target, scope)
         case ast.NamedExpr(target=target, value=value) if _carries(value, names):
             yield from _bound(target, scope)
-        case ast.For(target=target, iter=value) if _has_part(value, names):
+        case ast.For(target, value) | ast.comprehension(target, value) if _carries(value, names):
             yield from _bound(target, scope)
         case ast.Return(value=ast.expr() as value) if _carries(value, names):
             yield _Carrier(_RETURNED, scope.rpartition(":")[2])
+
+
+def _taking_part(node: ast.AST, scope: str, names: _Names) -> Iterator[_Carrier]:
+    """Yield what a statement gives any value of a mapping that some names carry."""
+    match node:
+        case ast.For(target, value) | ast.comprehension(target, value) if _has_part(value, names):
+            yield from _bound(target, scope)
+        case ast.Assign(targets=targets, value=value) if any(_is_any_part(one, names) for one in ast.walk(value)):
+            yield from (one for target in targets for one in _bound(target, scope))
+
+
+def _is_any_part(node: ast.AST, names: _Names) -> bool:
+    """Return whether an expression is the value under a key that is not known."""
+    match node:
+        case ast.Subscript(value=base, slice=key) if _is_computed(key):
+            return _carries(base, names)
+        case (
+            ast.Call(func=ast.Attribute(attr="get" | "pop" | "setdefault", value=base), args=[key, *_])
+            | ast.Call(func=ast.Name(id="getattr"), args=[base, key, *_])
+        ) if _is_computed(key):
+            return _carries(base, names)
+    return False
+
+
+def _by_scope_of(every: Iterable[_Carrier]) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
+    for one in every:
+        names.setdefault(one.scope, set()).add(one.name)
+    return names
 
 
 def _is_module(path: str, module: str) -> bool:
@@ -267,7 +355,7 @@ def _carries(value: ast.expr, names: _Names) -> bool:
 def _returns(call: ast.Call, names: _Names) -> bool:
     """Return whether a call returns what some names carry, a copy of it, or an object with it."""
     callee = dotted(call.func).rpartition(".")[2]
-    if callee in names.functions or _is_loader(call.func):
+    if callee in names.functions or (names.is_whole and _is_loader(call.func)):
         return True
     own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
     is_made = names.own is not None and callee not in names.own
@@ -284,6 +372,10 @@ def _parts(value: ast.expr) -> Sequence[ast.expr]:
             return every
         case ast.IfExp(body=first, orelse=second) | ast.BinOp(left=first, right=second):
             return (first, second)
+        case ast.Dict(keys=keys, values=every):
+            return [one for key, one in zip(keys, every, strict=True) if key is None]
+        case ast.DictComp(generators=[ast.comprehension(iter=ast.Call(func=ast.Attribute(value=one)))]):
+            return (one,)
     return ()
 
 
@@ -299,24 +391,44 @@ def _is_started_with_it(function: _Function) -> bool:
 
 
 def _has_part(value: ast.expr, names: _Names) -> bool:
-    """Return whether a loop goes through the values of a mapping that some names carry, or through a list with one."""
+    """Return whether a loop goes through the values of a mapping that some names carry."""
     match value:
-        case ast.List() | ast.Tuple():
-            return _carries(value, names)
         case ast.Call(func=ast.Attribute(attr="items" | "values", value=of)):
             return _carries(of, names)
+        case ast.Call(func=ast.Name(id="sorted" | "list" | "reversed" | "enumerate" | "tuple"), args=[of, *_]):
+            return _has_part(of, names)
     return False
 
 
-def _getting(node: ast.AST, names: _Names) -> Iterator[ast.expr]:
-    """Yield the objects whose attributes get values of what some names carry."""
+def _getting(node: ast.AST, names: _Names, parts: Collection[str]) -> Iterator[ast.expr]:
+    """Yield what gets the values of a mapping that some names carry; ``parts`` are variables that are such values."""
     match node:
-        case ast.Assign(targets=[ast.Attribute(value=base)], value=value):
-            if any(_carries(one, names) for one in ast.walk(value) if isinstance(one, ast.expr)):
+        case ast.Call(func=ast.Attribute(attr="update", value=base), args=[value]) if _carries(value, names):
+            yield base.value if isinstance(base, ast.Attribute) and base.attr == "__dict__" else base
+        case ast.Assign(targets=[ast.Subscript(value=base, slice=key)], value=value) if _is_computed(key):
+            if _has_any_part(value, names, parts):
                 yield base
-        case ast.Call(func=ast.Name(id="setattr"), args=[base, _, value]):
-            if any(_carries(one, names) for one in ast.walk(value) if isinstance(one, ast.expr)):
-                yield base
+        case (
+            ast.Assign(targets=[ast.Attribute(value=base)], value=value)
+            | ast.Call(func=ast.Name(id="setattr"), args=[base, _, value])
+        ) if names.own is not None and _has_any_part(value, names, parts):
+            yield base
+
+
+def _has_any_part(value: ast.expr, names: _Names, parts: Collection[str]) -> bool:
+    """Return whether an expression has a value of a mapping that some names carry: a variable, or under any key."""
+    every = ast.walk(value)
+    return any(_is_any_part(one, names) or (isinstance(one, ast.Name) and one.id in parts) for one in every)
+
+
+def _is_computed(key: ast.expr) -> bool:
+    return not isinstance(key, ast.Constant)
+
+
+def _entries_in(node: ast.AST, names: _Names) -> Iterator[ast.Name]:
+    """Yield the variables to which a loop gives the values of a mapping that some names carry."""
+    if isinstance(node, _LOOPS) and _has_part(node.iter, names):
+        yield from (one for one in ast.walk(node.target) if isinstance(one, ast.Name))
 
 
 def _bound(target: ast.expr, scope: str) -> Iterator[_Carrier]:
