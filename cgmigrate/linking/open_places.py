@@ -18,6 +18,7 @@ from itertools import chain
 
 from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
+from cgmigrate.linking.data_readers import JSON_WORDS, YAML_WORDS, DataReaders
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.mapping_carriers import MappingCarriers
 from cgmigrate.linking.name_appearances import words_of
@@ -42,9 +43,6 @@ from cgmigrate.project.unread_files import is_report
 from cgmigrate.text.remembered import remembered
 
 _PAST = (".log", ".orig", ".sarif")
-_YAML = ("yaml", "omegaconf", "hydra", "yq")
-_JSON = ("json", "jq", "orjson", "ujson")
-"""What code and scripts have that load such data."""
 _FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))
 _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules)\((?!\s*[\"'])|\b__all__\b")
 """What code has that goes through the functions of modules."""
@@ -99,6 +97,7 @@ class OpenPlaces:
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top, self.rule_folders)
         self._carriers = MappingCarriers(self.texts)
+        self._readers = DataReaders(self.texts)
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:
         """Return the first place that can meet an object or a mapping; None if everything is accounted for."""
@@ -107,7 +106,7 @@ class OpenPlaces:
             if (
                 self._is_near(place.path, own)
                 and _meets_settings(place, fix)
-                and (place.kind is not PlaceKind.OWN or self._gets(place.path, fix))
+                and self._is_reached(place, fix)
                 and self._is_read(place, fix)
             ):
                 return place
@@ -190,7 +189,7 @@ class OpenPlaces:
         before = lines[place.line - 1].partition(place.text)[0]
         if place.path.endswith(YAML) and _WORDS_ALONE.search(before):
             naming = self.texts.holding((os.path.basename(own),))
-            return any(one == place.path or one in self._loaders_of(_YAML) for one in naming)
+            return any(one == place.path or one in self._readers.of(YAML_WORDS) for one in naming)
         names = ASSIGNED.findall(before)
         is_named = any(os.path.basename(own) in line for line in lines if not line.lstrip().startswith("#"))
         return is_named and bool(names) and re.search(rf"\$\{{?{names[-1]}\b", self.texts.text(own)) is not None
@@ -208,6 +207,21 @@ class OpenPlaces:
         text = self.texts.text(path)
         return None if _ANY_OBJECT.search(text) else frozenset(_WORD.findall(text))
 
+    def _is_reached(self, place: OpenPlace, fix: FixOutline) -> bool:
+        """Return whether the code of a place can get what a fix changes; that of other files always can.
+
+        A test gets data that it names, or that code gives it which loads data in the same program.
+        """
+        if place.kind is PlaceKind.OWN:
+            return self._gets(place.path, fix)
+        if fix.is_proved or fix.classes:
+            return True
+        if place.kind is PlaceKind.TEXT and place.text.isupper():
+            # A variable of the environment is another name unless code makes one of the other.
+            return self._readers.makes_names_of_variables
+        is_of_test = is_test(place.path) and place.path.endswith(CODE)
+        return not is_of_test or place.path in self._readers.meeting_data or self._gets(place.path, fix)
+
     def _is_read(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether something may read the data in which a place is.
 
@@ -218,21 +232,15 @@ class OpenPlaces:
             return True
         own = os.path.realpath(fix.path)
         if place.path.endswith(".json"):
-            return not _is_same(place, fix) or self._loads(own, _JSON)
-        return not _is_same(place, fix) and self._loads(own, _YAML)
+            return not _is_same(place, fix) or self._loads(own, JSON_WORDS)
+        return (
+            not _is_same(place, fix)
+            and self._loads(own, YAML_WORDS)
+            and not self._readers.are_alternatives(place.path, own)
+        )
 
     def _loads(self, own: str, words: tuple[str, ...]) -> bool:
-        return any(is_of_project(path, own, self.top) for path in self._loaders_of(words))
-
-    @remembered
-    def _loaders_of(self, words: tuple[str, ...]) -> list[str]:
-        """Return the code and scripts that load a kind of data, which have one of some words."""
-        loads = re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
-        return [
-            path
-            for path in self.texts.holding(words)
-            if not is_part_of_megatron(path) and may_run(path) and loads.search(self.texts.text(path))
-        ]
+        return any(is_of_project(path, own, self.top) for path in self._readers.of(words))
 
     def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""

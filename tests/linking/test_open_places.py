@@ -200,6 +200,170 @@ def test_keys_of_a_mapping(
     assert is_fixed(tmp_path, {"conf.yaml": CONF, **others}, cgmigrate, monkeypatch) is is_safe
 
 
+LOADER = "import yaml\n\n\ndef load(path):\n    return yaml.safe_load(open(path))\n"
+WHOLE = LOAD.replace("['model']", "").replace("model =", "every =")
+FROM_LOADER = "from load import load\n\nmodel = load(path)['model']\n"
+ASKS = "\n\ndef test_it(path):\n    assert load(path)['model'].get('enable_cuda_graph')\n"
+FLATTEN = """\
+def flatten(values, prefix=""):
+    result = {}
+    for key, value in values.items():
+        if isinstance(value, dict):
+            result.update(flatten(value, f"{prefix}{key}."))
+        else:
+            result[f"{prefix}{key}"] = value
+    return result
+
+
+print([key for key, value in flatten(every).items() if value is True])
+"""
+HOLDS = """\
+class Config:
+    def __init__(self, values):
+        {store}
+
+    def active(self):
+        return [key for key, value in vars(self).items() if value]
+
+
+print(Config(model).active())
+"""
+SETS = "for key, value in values.items():\n            setattr(self, key, value)"
+
+
+@pytest.mark.parametrize(
+    ("others", "is_safe"),
+    [
+        pytest.param({"tests/test_it.py": f"from load import load\n{ASKS}"}, False, id="a test that loads it"),
+        pytest.param(
+            {"tests/conftest.py": "from load import load\n", "tests/test_it.py": ASKS.replace("path", "load")},
+            False,
+            id="a test with a fixture that loads it",
+        ),
+        pytest.param(
+            {"tests/test_it.py": f"from importlib import import_module\n\nload = import_module(NAME).load\n{ASKS}"},
+            False,
+            id="a test that imports what it computes",
+        ),
+        pytest.param(
+            {
+                "main.py": FROM_LOADER,
+                "tests/test_it.py": "import subprocess\n\n\ndef test_it():\n"
+                "    out = subprocess.check_output(['python', 'main.py'])\n    assert b'enable_cuda_graph' in out\n",
+            },
+            False,
+            id="a test that starts a program which loads it",
+        ),
+        pytest.param(
+            {
+                "tests/test_it.py": "from types import SimpleNamespace\n\n\ndef test_it():\n"
+                "    args = SimpleNamespace(enable_cuda_graph=True)\n    assert args.enable_cuda_graph\n"
+            },
+            True,
+            id="a test of its own object",
+        ),
+        pytest.param(
+            {"main.py": f"{WHOLE}for part in every.values():\n    print([k for k, v in part.items() if v is True])\n"},
+            False,
+            id="a loop over each mapping",
+        ),
+        pytest.param(
+            {"main.py": f"{WHOLE}print([key for key, value in every.items() if value])\n"},
+            True,
+            id="a loop over the names of mappings",
+        ),
+        pytest.param(
+            {"main.py": f"{WHOLE}print([k for part in every.values() for k, v in part.items() if v is True])\n"},
+            False,
+            id="a loop over each mapping, in brackets",
+        ),
+        pytest.param(
+            {"main.py": f"{WHOLE}part = every[name]\nprint([k for k, v in part.items() if v is True])\n"},
+            False,
+            id="a mapping under a key that is computed",
+        ),
+        pytest.param({"main.py": f"{WHOLE}\n\n{FLATTEN}"}, False, id="a function that flattens mappings"),
+        pytest.param(
+            {"main.py": f"{LOAD}\n\n{HOLDS.format(store='self.__dict__.update(values)')}"},
+            False,
+            id="an object that gets all entries",
+        ),
+        pytest.param(
+            {"main.py": f"{LOAD}\n\n{HOLDS.format(store=SETS)}"}, False, id="attributes that are set in a loop"
+        ),
+        pytest.param(
+            {"main.py": f"{LOAD}every = {{**model}}\nprint([k for k, v in every.items() if v is True])\n"},
+            False,
+            id="a copy in braces",
+        ),
+        pytest.param(
+            {
+                "main.py": FROM_LOADER + "from show import show\n\nshow(model)\n",
+                "show.py": "def show(given):\n    print([k for k, v in given.items() if v is True])\n",
+            },
+            False,
+            id="a function of another file that gets it",
+        ),
+        pytest.param(
+            {"show.py": "def show(config):\n    print([k for k, v in config.items() if v is True])\n"},
+            True,
+            id="a function that gets another mapping",
+        ),
+        pytest.param({"run.sh": "export ENABLE_CUDA_GRAPH=1\n"}, True, id="a variable of the environment"),
+        pytest.param(
+            {
+                "run.sh": "export ENABLE_CUDA_GRAPH=1\n",
+                "main.py": f"import os\n{LOAD}model |= {{k: os.environ.get(k.upper(), v) for k, v in model.items()}}\n",
+            },
+            False,
+            id="a variable that replaces a key",
+        ),
+        pytest.param(
+            {"main.py": f"{LOAD}\n\ndef f(names):\n    return 'enable' in names and names['enable']\n"},
+            True,
+            id="a key of another mapping",
+        ),
+        pytest.param(
+            {"main.py": f"{LOAD}\n\ndef f(path):\n    text = open(path).read()\n    return 'enable_' in text\n"},
+            False,
+            id="a text with the name",
+        ),
+        pytest.param({"main.py": f"{LOAD}print(device.startswith('cuda'))\n"}, True, id="the name of a device"),
+        pytest.param({"main.py": f"{LOAD}print(key.startswith('cuda'))\n"}, False, id="the beginning of a key"),
+    ],
+)
+def test_which_code_gets_a_mapping(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {"conf.yaml": CONF, "load.py": LOADER, **others}
+
+    assert is_fixed(tmp_path, files, cgmigrate, monkeypatch) is is_safe
+
+
+SETTINGS = "".join(f"  setting_{number}: {number}\n" for number in range(30))
+
+
+@pytest.mark.parametrize(
+    ("others", "is_safe"),
+    [
+        pytest.param({}, True, id="two whole configurations"),
+        pytest.param({"run.sh": "python main.py conf.yaml off.yaml\n"}, False, id="a program gets both"),
+        pytest.param({"main.py": f"{LOAD}model |= load(argv[1])['model']\n"}, False, id="a program has one by name"),
+        pytest.param(
+            {"README.md": "    python main.py conf.yaml \\\n        off.yaml\n"}, False, id="a page gives both"
+        ),
+        pytest.param({"README.md": "- conf.yaml: with graphs\n- off.yaml: without\n"}, True, id="a page lists both"),
+    ],
+)
+def test_configurations_that_are_alternatives(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    off = CONF.replace("true", "false")
+    files = {"conf.yaml": CONF + SETTINGS, "off.yaml": off + SETTINGS, "load.py": LOADER, **others}
+
+    assert is_fixed(tmp_path, files, cgmigrate, monkeypatch) is is_safe
+
+
 TRAIN = "#!/bin/bash\npython pretrain_gpt.py --num-layers 2 --enable-cuda-graph --te-rng-tracker\n"
 
 
