@@ -23,8 +23,21 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.remembered import remembered
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_AROUND = ("enumerate", "reversed", "sorted", "list", "tuple", "iter", "zip", "filter", "map", "partial")
+"""Functions that give back the elements that they get."""
 _LOOPS = (ast.For, ast.comprehension)
-_PASSING = (*_FUNCTIONS, *_LOOPS, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Call)
+_PASSING = (
+    *_FUNCTIONS,
+    *_LOOPS,
+    ast.ClassDef,
+    ast.Assign,
+    ast.AnnAssign,
+    ast.NamedExpr,
+    ast.Return,
+    ast.Yield,
+    ast.Call,
+    ast.Dict,
+)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _COPIES = frozenset(("dict", "copy", "deepcopy", "create", "to_container", "cast", "merge", "OmegaConf", "DictConfig"))
 """Functions that return what they get, or a copy of it."""
@@ -168,11 +181,17 @@ class MappingCarriers:
         """Yield the parameters to which a call in a file gives a carrier."""
         named = [one.arg for one in call.keywords if one.arg and _carries(one.value, names)]
         positions = [at for at, one in enumerate(call.args) if _carries(one, names)]
-        for where, function in self._called(path, dotted(call.func)) if named or positions else ():
-            own = _scope_of(where, function)
-            yield from (_Carrier(own, name) for name in (*named, *_named_at(function, positions)))
+        for where, node in self._called(path, dotted(call.func)) if named or positions else ():
+            if (function := _made_by(node)) is not None:
+                own = _scope_of(where, function)
+                yield from (_Carrier(own, name) for name in (*named, *_named_at(function, positions)))
+            elif isinstance(node, ast.ClassDef):
+                # The fields of a dataclass.
+                fields = [dotted(one.target) for one in node.body if isinstance(one, ast.AnnAssign)]
+                taken = (fields[at] for at in positions if at < len(fields))
+                yield from (_Carrier(_EVERYWHERE, name) for name in (*named, *taken))
 
-    def _called(self, path: str, callee: str) -> Iterator[tuple[str, _Function]]:
+    def _called(self, path: str, callee: str) -> Iterator[tuple[str, _Definition]]:
         """Yield the functions that a name in a file may be: its own, what it imports, and methods of any object."""
         owner, _, name = callee.rpartition(".")
         module = self._imports(path).get(owner or name, "")
@@ -183,8 +202,7 @@ class MappingCarriers:
             # A package may import it from another of its modules.
             every = [one for one in every if _is_module(one, module)] or (every if self._is_own(module) else [])
         for where in every:
-            made = (_made_by(node) for node in self._definitions(where) if node.name == name)
-            yield from ((where, one) for one in made if one is not None)
+            yield from ((where, node) for node in self._definitions(where) if node.name == name)
 
     @cached_property
     def _defining(self) -> dict[str, list[str]]:
@@ -283,7 +301,7 @@ def _carrying(node: ast.AST, scope: str, names: _Names) -> Iterator[_Carrier]:
             yield from _bound(target, scope)
         case ast.For(target, value) | ast.comprehension(target, value) if _carries(value, names):
             yield from _bound(target, scope)
-        case ast.Return(value=ast.expr() as value) if _carries(value, names):
+        case ast.Return(ast.expr() as value) | ast.Yield(ast.expr() as value) if _carries(value, names):
             yield _Carrier(_RETURNED, scope.rpartition(":")[2])
 
 
@@ -355,6 +373,8 @@ def _carries(value: ast.expr, names: _Names) -> bool:
 def _returns(call: ast.Call, names: _Names) -> bool:
     """Return whether a call returns what some names carry, a copy of it, or an object with it."""
     callee = dotted(call.func).rpartition(".")[2]
+    if callee in _AROUND:
+        return any(_carries(one, names) for one in call.args)
     if callee in names.functions or (names.is_whole and _is_loader(call.func)):
         return True
     own = [call.func.value] if isinstance(call.func, ast.Attribute) else []
@@ -405,6 +425,9 @@ def _getting(node: ast.AST, names: _Names, parts: Collection[str]) -> Iterator[a
     match node:
         case ast.Call(func=ast.Attribute(attr="update", value=base), args=[value]) if _carries(value, names):
             yield base.value if isinstance(base, ast.Attribute) and base.attr == "__dict__" else base
+        case ast.Call(func=ast.Attribute(value=base), keywords=[*_, ast.keyword(arg=None, value=value)]):
+            if names.own is not None and _carries(value, names):
+                yield base
         case ast.Assign(targets=[ast.Subscript(value=base, slice=key)], value=value) if _is_computed(key):
             if _has_any_part(value, names, parts):
                 yield base

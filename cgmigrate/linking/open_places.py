@@ -26,6 +26,7 @@ from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.text_tools import (
+    SHELL,
     TextChange,
     TextPlace,
     name_parts_in,
@@ -210,17 +211,25 @@ class OpenPlaces:
     def _is_reached(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether the code of a place can get what a fix changes; that of other files always can.
 
-        A test gets data that it names, or that code gives it which loads data in the same program.
+        The objects of a test are no data of the project, unless it gets that, or has code that loads data.
         """
         if place.kind is PlaceKind.OWN:
             return self._gets(place.path, fix)
         if fix.is_proved or fix.classes:
             return True
-        if place.kind is PlaceKind.TEXT and place.text.isupper():
-            # A variable of the environment is another name unless code makes one of the other.
-            return self._readers.makes_names_of_variables
-        is_of_test = is_test(place.path) and place.path.endswith(CODE)
-        return not is_of_test or place.path in self._readers.meeting_data or self._gets(place.path, fix)
+        if place.kind is PlaceKind.TEXT and place.text.isupper() and place.path.endswith(SHELL):
+            return self._readers.is_exported(place.text)
+        if not (is_test(place.path) and place.path.endswith(CODE)):
+            return True
+        # An object has no quotes around a name, a mapping has.
+        is_loading = self._readers.is_loading(place.path, any_data=self._is_key(place))
+        return is_loading or self._gets(place.path, fix)
+
+    def _is_key(self, place: OpenPlace) -> bool:
+        """Return whether code has a name in quotes, as the keys of mappings are, and not as a flag."""
+        line = self.texts.text(place.path).split("\n")[place.line - 1]
+        is_in_quotes = re.search(rf"[\"'][\w.=-]*{re.escape(place.text)}", line) is not None
+        return is_in_quotes and place.kind is not PlaceKind.FLAG
 
     def _is_read(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether something may read the data in which a place is.

@@ -17,7 +17,7 @@ from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
 from cgmigrate.linking.option_definitions import options_defined
-from cgmigrate.linking.program_files import ProgramFiles
+from cgmigrate.linking.program_files import ProgramFiles, text_of_code
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
@@ -148,7 +148,7 @@ class OwnOptions:
     @cached_property
     def _programs(self) -> ProgramFiles:
         every = partial(self.files_with, ("import", "def ", "class "))
-        return ProgramFiles(every, lambda path: text_if_readable(path) or "")
+        return ProgramFiles(every, text_of_code)
 
     def _may_use(self, program: str, path: str) -> bool:
         own = self._programs.named(program)

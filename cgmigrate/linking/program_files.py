@@ -1,17 +1,17 @@
-"""The files of which programs are made: what code imports or starts, and which code can meet in one program."""
+"""The files of which a program is made: what code imports, and what that imports."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 
 from cgmigrate.megatron.source_trees import is_part_of_megatron
-from cgmigrate.project.paths import is_test
+from cgmigrate.text.files import text_if_readable
 from cgmigrate.text.remembered import remembered
 
 _MOST_FILES = 2000
@@ -20,99 +20,71 @@ _COMPUTED = re.compile(
     r"\b(import_module|__import__|run_path|run_module|exec_module|spec_from_file_location|load_source)\b|\bexec\s*\("
 )
 """What runs code under a name that may be computed."""
-_LITERAL = re.compile(r"\b(?:import_module|__import__)\(\s*[\"'][\w.]+[\"']|#[^\n]*")
 _PASSES_ON = re.compile(r"\bsys\.argv\b|\bparse_known_args\b|\bREMAINDER\b")
 """What code has words of its command line by which it does not know."""
 _STARTS = re.compile(r"\b(subprocess|os\.exec\w+|os\.system|os\.spawn\w+|Popen)\b")
 """What starts another program, which may get all arguments."""
-_READS_OUTPUT = re.compile(r"\b(?:check_output|capture_output|PIPE|getoutput|stdout\s*=|popen)\b")
 _NAMED = re.compile(
     r"\b(?:import_module|__import__)\(\s*[\"']([\w.]+)|^pytest_plugins\s*=([^\n]*(?:\n[ \t)\]][^\n]*)*)", re.MULTILINE
 )
 """A module that is imported by a text."""
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+)?import[ \t]+(\([^()]*\)|[^#;\n]*)", re.MULTILINE)
-_PROGRAM = re.compile(r"^[^#\n]*?((?:[\w.-]+/)*[\w.-]+\.(?:py|sh|bash))\b|-m[ \t\"',]+([A-Za-z_][\w.]*)", re.MULTILINE)
 _ALIAS = re.compile(r"\s+as\s+\w+|#[^\n]*")
 _NAME = re.compile(r"[\w.*]+")
-_FIXTURES = "conftest.py"
 
 
 @dataclass(frozen=True)
 class ProgramFiles:
-    """The files of code and the scripts of a checkout by what they import and start."""
+    """The files of code of a checkout by what they import."""
 
     every: Callable[[], Iterable[str]]
     """Lists them, by their real paths."""
     text: Callable[[str], str]
 
     @remembered
-    def closure(self, start: str) -> frozenset[str] | None:
-        """Return the files that a program imports, and itself; None if not all are known."""
+    def parts_of(self, start: str) -> frozenset[str]:
+        """Return the files that a program imports under names that are written, and itself."""
         paths, waiting = {start}, [start]
         while waiting and len(paths) < _MOST_FILES:
-            path = waiting.pop()
-            if self._runs_others(path):
-                return None
-            new = self._imported(path) - paths
+            new = self._imported(waiting.pop()) - paths
             paths |= new
             waiting += new
-        return frozenset(paths) if not waiting else None
+        return frozenset(paths)
+
+    @remembered
+    def closure(self, start: str) -> frozenset[str] | None:
+        """Return the files that a program imports, and itself; None if not all are known."""
+        parts = self.parts_of(start)
+        return None if len(parts) >= _MOST_FILES or any(map(self.runs_others, parts)) else parts
 
     def named(self, program: str) -> list[str]:
         """Return the files of code with the name of a program."""
         return [one for one in self._by_stem.get(program.removesuffix(".py"), ()) if one.endswith("/" + program)]
 
-    def meeting(self, others: Collection[str]) -> frozenset[str]:
-        """Return the files of the programs that use one of some others."""
-        return _reached(_reached(others, self._users), self._used)
+    @remembered
+    def imported(self, path: str) -> frozenset[str]:
+        """Return the files that code imports, and those from which packages among them have their names."""
+        own = self._imported(path)
+        packages = (one for one in own if os.path.basename(one) == "__init__.py")
+        return own.union(*(self._imported(one) for one in packages))
 
-    def _users(self, path: str) -> Collection[str]:
-        return self._users_of.get(path, ())
-
-    @cached_property
-    def _users_of(self) -> Mapping[str, set[str]]:
-        """The files to which each file may give what it has: that import it, or start it and read what it prints."""
-        result: defaultdict[str, set[str]] = defaultdict(set)
-        for path in self.every():
-            reads = not path.endswith(".py") or _READS_OUTPUT.search(self.text(path)) is not None
-            for one in self._used(path) if reads else self._imported(path) | self._fixtures(path):
-                result[one].add(path)
-        return result
-
-    def _runs_others(self, path: str) -> bool:
+    @remembered
+    def runs_others(self, path: str) -> bool:
+        """Return whether code, none of Megatron's, may run other code under a name that is not written."""
         if is_part_of_megatron(path):
             return False
         text = self.text(path)
+        if "spec_utils import" in text and "importlib" not in text:
+            # Megatron's function of this name gets the layers of a model from a module.
+            text = text.replace("import_module", "")
         is_computed = _COMPUTED.search(text) is not None
         return is_computed or (_PASSES_ON.search(text) is not None and _STARTS.search(text) is not None)
-
-    @remembered
-    def _used(self, path: str) -> frozenset[str]:
-        """Return the files, none of Megatron's, that a file imports, starts, or gets its fixtures from."""
-        if is_part_of_megatron(path):
-            return frozenset()
-        text = self.text(path)
-        started = set[str]()
-        if not path.endswith(".py") or _STARTS.search(text):
-            programs = _PROGRAM.findall(text)
-            started.update(one for name, _ in programs if name for one in self._at(name))
-            started.update(one for _, name in programs if name for one in self._files_named(name, path))
-        every = started.union(self._imported(path), self._fixtures(path))
-        return frozenset(one for one in every if not is_part_of_megatron(one))
-
-    def _fixtures(self, path: str) -> frozenset[str]:
-        every = self._by_stem.get("conftest", ()) if is_test(path) else ()
-        return frozenset(one for one in every if path.startswith(one.removesuffix(_FIXTURES)))
 
     @remembered
     def _imported(self, path: str) -> frozenset[str]:
         if is_part_of_megatron(path) or not path.endswith(".py"):
             return frozenset()
-        text = self.text(path)
-        if is_test(path) and _COMPUTED.search(_LITERAL.sub("", text)):
-            # What programs import by a name that users give them is no part of a test.
-            return frozenset(one for one in self.every() if not is_part_of_megatron(one) and not is_test(one))
-        return frozenset(one for names in _imports_in(text) for one in self._files_of(names, path))
+        return frozenset(one for names in _imports_in(self.text(path)) for one in self._files_of(names, path))
 
     @cached_property
     def _by_stem(self) -> Mapping[str, list[str]]:
@@ -122,18 +94,6 @@ class ProgramFiles:
             folder, name = os.path.split(path)
             if name.endswith(".py"):
                 result[os.path.basename(folder) if name == "__init__.py" else name[:-3]].append(path)
-        return result
-
-    def _at(self, program: str) -> list[str]:
-        """Return the files whose paths end as a command names a program; all with that name if none does."""
-        every = self._by_name.get(os.path.basename(program), [])
-        return [one for one in every if one.endswith("/" + program.lstrip("./"))] or every
-
-    @cached_property
-    def _by_name(self) -> Mapping[str, list[str]]:
-        result: defaultdict[str, list[str]] = defaultdict(list)
-        for path in self.every():
-            result[os.path.basename(path)].append(path)
         return result
 
     def _files_of(self, names: Sequence[str], importer: str) -> Iterator[str]:
@@ -159,6 +119,11 @@ class ProgramFiles:
         return every if "sys.path" in self.text(importer) else ([max(around, key=len)] if around else every)
 
 
+def text_of_code(path: str) -> str:
+    """Return the text of a file, empty for one that cannot be read."""
+    return text_if_readable(path) or ""
+
+
 def _is_around(path: str, ends: tuple[str, ...], folder: str) -> bool:
     """Return whether a file is below the folder of an importer, or one above it, as its module says."""
     root = next(path.removesuffix(end) for end in ends if path.endswith(end))
@@ -174,13 +139,3 @@ def _imports_in(text: str) -> Iterator[list[str]]:
             parts = (start + name).strip(".").split(".")
             yield [dots + ".".join(parts[: at + 1]) for at in range(len(parts))]
     yield from ([name] for match in _NAMED.findall(text) for name in re.findall(r"[\w.]+", "".join(match)))
-
-
-def _reached(starts: Iterable[str], used: Callable[[str], Iterable[str]]) -> frozenset[str]:
-    paths = {*starts}
-    waiting = [*paths]
-    while waiting:
-        new = {*used(waiting.pop())} - paths
-        paths |= new
-        waiting += new
-    return frozenset(paths)

@@ -11,6 +11,7 @@ import ast
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -97,7 +98,7 @@ _ALL_OF = (
 )
 """Goes through all files of a folder."""
 _WORD = re.compile(r"[a-z]{5,}")
-_NAME_TEST = re.compile(r"(?<!device)(?<!device\))\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
+_NAME_TEST = re.compile(r"(?<!\bdevice)(?<!\bdevice\))\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
 _SEARCHES = frozenset(
     (
         *("startswith", "endswith", "replace", "count", "find", "index", "rfind", "split", "partition", "rpartition"),
@@ -375,7 +376,9 @@ def _with_keys(tree: ast.AST) -> set[int]:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             nodes = [*ast.walk(function)]
             keyed = (one for one in nodes if isinstance(one, ast.Subscript))
-            names = {dotted(one.value) for one in keyed if isinstance(getattr(one.slice, "value", 0), str)} - {""}
+            stored = Counter(dotted(one) for one in nodes if isinstance(getattr(one, "ctx", None), ast.Store))
+            names = {dotted(one.value) for one in keyed if isinstance(getattr(one.slice, "value", 0), str)}
+            names = {name for name in names if name and stored[name] <= 1}
             result |= {id(one) for one in nodes if isinstance(one, ast.expr) and dotted(one) in names}
     return result
 

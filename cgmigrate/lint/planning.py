@@ -457,16 +457,7 @@ class Planner:
 
     def _with_callers(self, file: OpenedFile, problem: Problem) -> Problem:
         """Return a problem with its risk if another file may give its function an object without the new settings."""
-        from cgmigrate.linking.argument_objects import caller_with_old_object
-        from cgmigrate.project.checkout import checkout_of, files_with
-
-        if not problem.argument_of:
-            return problem
-        top = checkout_of(os.path.dirname(os.path.realpath(file.path)))
-        tracked = files_with(top, [problem.argument_of], "*.py") if top else []
-        # If git fails, these are the files of the run.
-        code = [*tracked, *(item.path for item in self.related.sources if item.syntax is Syntax.PYTHON)]
-        caller = caller_with_old_object(problem.argument_of, file.path, code, file.document.catalogue)
+        caller = self.related.caller_with_old_object(problem.argument_of, file.path) if problem.argument_of else ""
         if not caller:
             return problem
         risk = f"{shown_path(caller)} may call `{problem.argument_of}` with an object that has only the old settings"

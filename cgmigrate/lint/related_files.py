@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.syntax import Syntax
+from cgmigrate.megatron.settings import INFERENCE, MODULES, SCOPE
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.paths import shown_path
 from cgmigrate.project.seeds import SeedsOf
@@ -210,6 +211,21 @@ class RelatedFiles:
             options = [flag for name, flag in catalogue.flags.items() if name in catalogue.deprecated]
             self._own_options[top, catalogue] = OwnOptions(partial(self._code_with, top), options, shown_path)
         return self._own_options[top, catalogue]
+
+    def caller_with_old_object(self, function: str, path: str) -> str:
+        """Return the first file that uses a function of another one and has the old scope, but not what it became.
+
+        What such a file gives the function may be an object of its own, as tests have, without the new settings.
+        """
+        from cgmigrate.linking.program_files import ProgramFiles, text_of_code
+        from cgmigrate.project.checkout import checkout_of
+
+        own = os.path.realpath(path)
+        code = partial(self._code_with, checkout_of(os.path.dirname(own)), suffixes=(".py",))
+        programs = ProgramFiles(partial(code, ("import ", "def ", "class ")), text_of_code)
+        texts = ((one, text_of_code(one)) for one in code([function]) if one != own)
+        old = (one for one, text in texts if SCOPE in text and not (MODULES in text and INFERENCE in text))
+        return next((one for one in old if own in programs.imported(one)), "")
 
     def open_places(self, path: str) -> OpenPlaces:
         """Return the appearances of names, in the project around a file, that nothing accounts for."""

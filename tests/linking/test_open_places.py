@@ -257,7 +257,7 @@ SETS = "for key, value in values.items():\n            setattr(self, key, value)
         pytest.param(
             {
                 "tests/test_it.py": "from types import SimpleNamespace\n\n\ndef test_it():\n"
-                "    args = SimpleNamespace(enable_cuda_graph=True)\n    assert args.enable_cuda_graph\n"
+                "    assert run(SimpleNamespace(enable_cuda_graph=True))\n"
             },
             True,
             id="a test of its own object",
@@ -309,15 +309,9 @@ SETS = "for key, value in values.items():\n            setattr(self, key, value)
             True,
             id="a function that gets another mapping",
         ),
-        pytest.param({"run.sh": "export ENABLE_CUDA_GRAPH=1\n"}, True, id="a variable of the environment"),
-        pytest.param(
-            {
-                "run.sh": "export ENABLE_CUDA_GRAPH=1\n",
-                "main.py": f"import os\n{LOAD}model |= {{k: os.environ.get(k.upper(), v) for k, v in model.items()}}\n",
-            },
-            False,
-            id="a variable that replaces a key",
-        ),
+        pytest.param({"run.sh": "ENABLE_CUDA_GRAPH=1\necho $ENABLE_CUDA_GRAPH\n"}, True, id="a variable of a script"),
+        pytest.param({"run.sh": "export ENABLE_CUDA_GRAPH=1\npython main.py\n"}, False, id="one of the environment"),
+        pytest.param({"run.sh": "ENABLE_CUDA_GRAPH=1 python main.py\n"}, False, id="one for a program"),
         pytest.param(
             {"main.py": f"{LOAD}\n\ndef f(names):\n    return 'enable' in names and names['enable']\n"},
             True,
