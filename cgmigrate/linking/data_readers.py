@@ -83,9 +83,11 @@ class DataReaders:
     @remembered
     def is_exported(self, name: str) -> bool:
         """Return whether a variable of scripts may be one of the environment, which any program reads."""
-        given = re.compile(rf"\b(?:export|declare -x|env)\b[^\n]*{name}\b|-e\s*\S*{name}\b|{name}=\S*[ \t]+[^\s;&|#]")
+        exported = re.compile(
+            rf"\b(?:export|declare -x|env)\b[^\n]*{name}\b|-e\s*\S*{name}\b|{name}=\S*[ \t]+[^\s;&|#]"
+        )
         texts = map(self.texts.text, self.texts.holding([name]))
-        return any(map(given.search, texts)) or bool(self.texts.holding(("set -a", "allexport")))
+        return any(map(exported.search, texts)) or bool(self.texts.holding(("set -a", "allexport")))
 
     @remembered
     def are_alternatives(self, path: str, own: str) -> bool:

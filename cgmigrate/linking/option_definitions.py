@@ -5,7 +5,7 @@ file has to spell it as the file does. A definition is
 
 - the name as an argument of a call that describes an option, of argparse, click, typer or absl;
 - the name in a file whose parser takes names that it computes, as those of a table;
-- the name in a comparison or search where the file reads ``sys.argv``, in a list for getopt, or in the usage of docopt;
+- the name in a text of a file that reads ``sys.argv``, or gets its words from getopt or docopt;
 - a field or parameter of that name in a file that makes options of them (tyro, HfArgumentParser, fire);
 - a branch of ``case`` in a shell.
 """
@@ -36,8 +36,6 @@ _TAKES_NAMES = re.compile(r"add_(option|argument|flag|param)\w*|option|argument|
 """The name of a function that describes options whose names code computes."""
 _READS_WORDS = re.compile(r"\bargv\b|\bgetopt\b|\bdocopt\b")
 """What code reads a command line with, without a parser."""
-_DOCOPT = re.compile(r"^\s*(from|import)\s+docopt", re.MULTILINE)
-_SEARCHES = frozenset(("index", "count", "startswith", "removeprefix", "partition", "getopt", "gnu_getopt"))
 
 
 def options_defined(path: str, options: Collection[str]) -> Mapping[str, int]:
@@ -65,16 +63,14 @@ def _in_python(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]
     tree = ast.parse(text)
     nodes = list(walk(tree))
     computes = any(_takes_computed_name(node) for node in nodes)
-    searched = _searched(nodes, text) if _READS_WORDS.search(text) else ()
+    reads_words = _READS_WORDS.search(text) is not None
     by_fields = _BY_FIELDS.search(text) is not None
     for option in options:
         name = option.lstrip("-").replace("-", "_")
         for node in nodes:
-            if _describes(node, option) or (
-                (computes or by_fields) and (_is_text_of(node, option, name) or _is_field(node, name))
-            ):
+            is_named = (computes or by_fields) and (_is_text_of(node, option, name) or _is_field(node, name))
+            if is_named or _describes(node, option) or (reads_words and _is_word_of(node, option)):
                 yield option, getattr(node, "lineno", 1)
-        yield from ((option, line) for word, line in searched if _is_option(word, option))
 
 
 def _describes(node: ast.AST, option: str) -> bool:
@@ -109,6 +105,12 @@ def _is_text_of(node: ast.AST, option: str, name: str) -> bool:
     return isinstance(node, ast.Constant) and node.value in (option, option.lstrip("-"), name)
 
 
+def _is_word_of(node: ast.AST, option: str) -> bool:
+    """Return whether a text has an option, with or without its dashes, as a word of its own."""
+    words = re.findall(r"[\w-]+", node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+    return option in words or words == [option.lstrip("-")]
+
+
 def _is_field(node: ast.AST, name: str) -> bool:
     """Return whether a node is a field of a class, or a parameter, of a name."""
     match node:
@@ -117,30 +119,3 @@ def _is_field(node: ast.AST, name: str) -> bool:
         case ast.arg(arg=parameter):
             return parameter == name
     return False
-
-
-def _searched(nodes: Collection[ast.AST], text: str) -> list[tuple[str, int]]:
-    """Return the texts that code looks for in a command line, each with its line; a usage is divided into words."""
-    result: list[tuple[str, int]] = []
-    for node in nodes:
-        match node:
-            case ast.Compare(left=left, comparators=others):
-                result += (one for part in (left, *others) for one in _texts_in(part))
-            case ast.MatchValue(value=value):
-                result += _texts_in(value)
-            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments) if name in _SEARCHES:
-                result += (one for argument in arguments for one in _texts_in(argument))
-            case ast.Expr(value=ast.Constant(value=str() as usage)) if _DOCOPT.search(text):
-                result += ((word, node.lineno) for word in re.findall(r"--[\w-]+", usage))
-    return result
-
-
-def _texts_in(node: ast.AST) -> Iterator[tuple[str, int]]:
-    """Yield a text, or those in a list, set or tuple."""
-    for part in node.elts if isinstance(node, (ast.List, ast.Set, ast.Tuple)) else (node,):
-        if isinstance(part, ast.Constant) and isinstance(part.value, str):
-            yield part.value, part.lineno
-
-
-def _is_option(word: str, option: str) -> bool:
-    return word.rstrip("=") in (option, option.lstrip("-"))

@@ -99,10 +99,10 @@ class ProgramFiles:
     def _files_of(self, names: Sequence[str], importer: str) -> Iterator[str]:
         """Yield the files of the last module of some names that there is, and of the packages around it."""
         every = [self._files_named(name, importer) for name in names]
-        found = next(filter(None, reversed(every)), [])
-        yield from found
+        last = next(filter(None, reversed(every)), [])
+        yield from last
         others = chain.from_iterable(every)
-        yield from (one for one in others if any(file.startswith(f"{os.path.dirname(one)}/") for file in found))
+        yield from (one for one in others if any(file.startswith(f"{os.path.dirname(one)}/") for file in last))
 
     def _files_named(self, name: str, importer: str) -> list[str]:
         """Return the files of a module: the nearest one, or all whose paths end in its name."""
