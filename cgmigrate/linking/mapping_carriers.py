@@ -78,6 +78,10 @@ class _Names(NamedTuple):
     is_whole: bool
     """Whether they carry what a loader returns, and not a mapping in it."""
 
+    def words(self) -> set[str]:
+        """Return the words of which code has one that gets such a value."""
+        return {*self.variables, *self.keys, *self.functions, *((*_LOADERS, "hydra") if self.is_whole else ())}
+
 
 class _Known(NamedTuple):
     """What is known to carry a value."""
@@ -110,8 +114,15 @@ class MappingCarriers:
         """Return what carries the mapping under some keys; without keys, what a loader returns."""
         if not keys:
             return self._spread(set(), {*_LOADERS, "hydra"}, objects=objects, is_whole=True)
-        known = {*self._parts_of(keys[:-1]), *self._parameters_named(keys[-1]), _Carrier(_EVERYWHERE, keys[-1])}
-        return self._spread(known, {one.name for one in known}, objects=objects, is_whole=False)
+        known = self._of_parts(keys[:-1], objects=objects)
+        new = {*self._parameters_named(keys[-1]), _Carrier(_EVERYWHERE, keys[-1])} - known
+        return self._spread({*known, *new}, {one.name for one in new}, objects=objects, is_whole=False)
+
+    @remembered
+    def _of_parts(self, keys: tuple[str, ...], *, objects: bool) -> frozenset[_Carrier]:
+        """Return what carries any value of the mapping under some keys; it is the same for each further key."""
+        parts = self._parts_of(keys)
+        return self._spread({*parts}, {one.name for one in parts}, objects=objects, is_whole=False)
 
     def _spread(self, every: set[_Carrier], words: set[str], *, objects: bool, is_whole: bool) -> frozenset[_Carrier]:
         while words:
@@ -128,14 +139,15 @@ class MappingCarriers:
         whole = self._carriers(keys, objects=False)
         known = _Known(_by_scope_of(whole), False, not keys)
         paths = self.texts.holding({one.name for one in whole} | {*_LOADERS}) if whole else []
-        return frozenset(
-            one
-            for path in paths
-            if path.endswith(".py")
-            for scope, nodes in self._by_scope(path).items()
-            for node, _ in nodes
-            for one in _taking_part(node, scope, self._names_in(path, scope, known))
-        )
+        return frozenset(one for path in paths if path.endswith(".py") for one in self._parts_in(path, known))
+
+    def _parts_in(self, path: str, known: _Known) -> Iterator[_Carrier]:
+        for scope, nodes in self._by_scope(path).items():
+            names = self._names_in(path, scope, known)
+            words = names.words()
+            yield from (
+                one for node, named in nodes if not words.isdisjoint(named) for one in _taking_part(node, scope, names)
+            )
 
     def _names_in(self, path: str, scope: str, known: _Known) -> _Names:
         own = self._own_functions(path) if known.objects else None
@@ -147,8 +159,9 @@ class MappingCarriers:
         """Yield what gets a value in a file which something known carries."""
         for scope, nodes in self._by_scope(path).items():
             names = self._names_in(path, scope, known)
-            words = {*names.variables, *names.keys, *names.functions, *((*_LOADERS, "hydra") if names.is_whole else ())}
-            parts = {one.id for node, _ in nodes for one in _entries_in(node, names)}
+            words = names.words()
+            own = [(node, named) for node, named in nodes if not words.isdisjoint(named)]
+            parts = {one.id for node, _ in own for one in _entries_in(node, names)}
             for node, named in nodes:
                 if words.isdisjoint(named) and parts.isdisjoint(named):
                     continue
