@@ -26,18 +26,8 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _AROUND = ("enumerate", "reversed", "sorted", "list", "tuple", "iter", "zip", "filter", "map", "partial")
 """Functions that give back the elements that they get."""
 _LOOPS = (ast.For, ast.comprehension)
-_PASSING = (
-    *_FUNCTIONS,
-    *_LOOPS,
-    ast.ClassDef,
-    ast.Assign,
-    ast.AnnAssign,
-    ast.NamedExpr,
-    ast.Return,
-    ast.Yield,
-    ast.Call,
-    ast.Dict,
-)
+_GIVING = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Return, ast.Yield, ast.Call)
+_PASSING = (*_FUNCTIONS, *_LOOPS, ast.ClassDef, *_GIVING)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _COPIES = frozenset(("dict", "copy", "deepcopy", "create", "to_container", "cast", "merge", "OmegaConf", "DictConfig"))
 """Functions that return what they get, or a copy of it."""
@@ -107,7 +97,12 @@ class MappingCarriers:
         """
         around = [node for node in self._functions(path) if _is_in(line, node)]
         scopes = {_EVERYWHERE, _RETURNED, path, *(_scope_of(path, node) for node in around)}
-        return frozenset(one.name for one in self._carriers(keys, objects=objects) if one.scope in scopes)
+        names = self._names_by_scope(keys, objects=objects)
+        return frozenset(chain.from_iterable(names.get(scope, ()) for scope in scopes))
+
+    @remembered
+    def _names_by_scope(self, keys: tuple[str, ...], *, objects: bool) -> Mapping[str, set[str]]:
+        return _by_scope_of(self._carriers(keys, objects=objects))
 
     @remembered
     def _carriers(self, keys: tuple[str, ...], *, objects: bool) -> frozenset[_Carrier]:
