@@ -123,7 +123,7 @@ class MappingCarriers:
         while words:
             known = _Known(_by_scope_of(every), objects, is_whole)
             paths = [path for path in self.texts.holding(words) if path.endswith(".py")]
-            new = {one for path in paths for one in self._carrying_in(path, known)} - every
+            new = {one for path in paths for one in self._carrying_in(path, known, words)} - every
             every |= new
             words = {one.name for one in new}
         return frozenset(every)
@@ -150,15 +150,16 @@ class MappingCarriers:
         functions = known.names.get(_RETURNED, set())
         return _Names(known.names.get(_EVERYWHERE, set()), variables, functions, own, known.is_whole)
 
-    def _carrying_in(self, path: str, known: _Known) -> Iterator[_Carrier]:
-        """Yield what gets a value in a file which something known carries."""
+    def _carrying_in(self, path: str, known: _Known, words: Collection[str]) -> Iterator[_Carrier]:
+        """Yield what gets a value in a file which something known carries, in code with one of the last new words."""
         for scope, nodes in self._by_scope(path).items():
+            own = [node for node, named in nodes if not named.isdisjoint(words)]
+            if not own:
+                continue
             names = self._names_in(path, scope, known)
-            words = names.words()
-            own = [(node, named) for node, named in nodes if not words.isdisjoint(named)]
-            parts = {one.id for node, _ in own for one in _entries_in(node, names)}
+            parts = {one.id for node in own for one in _entries_in(node, names)}
             for node, named in nodes:
-                if words.isdisjoint(named) and parts.isdisjoint(named):
+                if named.isdisjoint(words) and parts.isdisjoint(named):
                     continue
                 for base in _getting(node, names, parts):
                     is_self = isinstance(base, ast.Name) and base.id == "self"
