@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
 
 from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
@@ -23,6 +22,7 @@ from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
 from cgmigrate.linking.mapping_carriers import MappingCarriers
 from cgmigrate.linking.name_appearances import words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
+from cgmigrate.linking.near_texts import near_texts
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.text_tools import (
@@ -32,7 +32,6 @@ from cgmigrate.linking.text_tools import (
     name_parts_in,
     name_patterns_in,
     name_tests_in,
-    names_from_outside,
     reaches,
     searches_of_objects,
     tools_about,
@@ -102,17 +101,11 @@ class OpenPlaces:
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:
         """Return the first place that can meet an object or a mapping; None if everything is accounted for."""
-        own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
-            if (
-                self._is_near(place.path, own)
-                and _meets_settings(place, fix)
-                and self._is_reached(place, fix)
-                and self._is_read(place, fix)
-            ):
+            if _meets_settings(place, fix) and self._is_reached(place, fix) and self._is_read(place, fix):
                 return place
-        others = (one for one in self._looking_at(fix, own) if (one.path, one.line) not in fix.accounted)
-        return next((one for one in others if self._is_near(one.path, own)), None)
+        others = (one for one in self._looking_at(fix) if (one.path, one.line) not in fix.accounted)
+        return next(others, None)
 
     def meeting_command(self, fix: FixOutline, *, is_open: bool) -> OpenPlace | None:
         """Return the first place that can meet the words of a command line.
@@ -122,18 +115,20 @@ class OpenPlaces:
         own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
             meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, own))
-            meets = (meets and self._reaches(place, fix)) or self._joins_attribute(place)
-            if meets and self._is_near(place.path, own):
+            if (meets and self._reaches(place, fix)) or self._joins_attribute(place):
                 return place
-        every = self._looking_at_words(fix, is_open=is_open)
-        return next((OpenPlace(*one) for one in every if self._is_near(one[0], own)), None)
+        return next((OpenPlace(*one) for one in self._looking_at_words(fix, is_open=is_open)), None)
+
+    @remembered
+    def _near(self, path: str) -> ProjectTexts:
+        return near_texts(self.texts, os.path.realpath(path))
 
     def _expecting(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the keys of data files that have a value which a fix replaces, and which code holds against it.
 
         The code names the file, and gets the object.
         """
-        for path in self.texts.holding(fix.kept) if fix.kept else ():
+        for path in self._near(fix.path).holding(fix.kept) if fix.kept else ():
             for place in self._in_file(path) if not may_run(path) else ():
                 is_about = place.kind is PlaceKind.KEY and not place.names.isdisjoint(fix.kept)
                 if is_about and _is_same(place, fix) and any(self._gets(one, fix) for one in self._naming(path)):
@@ -144,20 +139,9 @@ class OpenPlaces:
         names = (os.path.basename(path), os.path.basename(os.path.dirname(path)))
         return (one for one in self.texts.holding(names) if one.endswith(CODE))
 
-    def _is_near(self, path: str, own: str) -> bool:
-        """Return whether a file is of the project of another one, or a program outside of it that has its name."""
-        if is_of_project(path, own, self.top):
-            return True
-        return self._is_program_about(path, own)
-
-    @remembered
-    def _is_program_about(self, path: str, own: str) -> bool:
-        is_program = may_run(path) and not is_test(path)
-        return is_program and names_from_outside(self.texts.text(path), own, self.top)
-
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
-        for path in self.texts.holding(words_of(self.catalogue)):
+        for path in self._near(fix.path).holding(words_of(self.catalogue)):
             for place in self._in_file(path):
                 is_about = not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted
                 if is_about and (not place.is_in_group or self._cuts_names()):
@@ -251,30 +235,29 @@ class OpenPlaces:
     def _loads(self, own: str, words: tuple[str, ...]) -> bool:
         return any(is_of_project(path, own, self.top) for path in self._readers.of(words))
 
-    def _looking_at(self, fix: FixOutline, own: str) -> Iterator[OpenPlace]:
+    def _looking_at(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
+        texts = self._near(fix.path)
         if fix.is_proved:
             yield from self._expecting(fix)
         if fix.classes:
             every = ("", *sorted(fix.classes))
-            changes = chain.from_iterable(self._class_changes_of(one, is_own=fix.is_proved) for one in every)
+            changes = chain.from_iterable(self._class_changes_of(one, texts, is_own=fix.is_proved) for one in every)
             kept = (one for one in changes if not (fix.is_proved and is_test(one.path)))
             yield from (one for one in kept if not _derives(one.text, fix.classes))
-        yield from (OpenPlace(*one) for one in searches_of_objects(self.texts, fix.before, fix.after))
+        yield from (OpenPlace(*one) for one in searches_of_objects(texts, fix.before, fix.after))
         yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
         if not fix.is_proved:
-            near = partial(self._is_near, own=own)
-            places = chain(self._name_parts_of(fix.names, own), tools_about(fix.text_change, self.texts, near))
+            places = chain(self._name_parts_of(fix), tools_about(fix.text_change, texts))
             yield from (OpenPlace(*one) for one in places)
 
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
-        own = os.path.realpath(fix.path)
-        if is_open:
-            yield from self._name_parts_of(fix.names, own)
-        yield from readers_of_words(own, fix.old, self.texts)
-        loops = (one for one in self._every_loop() if self._is_about_arguments(*one))
+        texts = self._near(fix.path)
+        yield from self._name_parts_of(fix) if is_open else ()
+        yield from readers_of_words(os.path.realpath(fix.path), fix.old, texts)
+        loops = (one for one in self._every_loop(texts) if self._is_about_arguments(*one))
         yield from ((path, one.line, one.text) for path, one in loops)
-        yield from tools_about(fix.text_change, self.texts, partial(self._is_near, own=own))
+        yield from tools_about(fix.text_change, texts)
 
     def _is_about_arguments(self, path: str, loop: EntryFilter) -> bool:
         """Return whether code that goes through the attributes of an object may get Megatron's parsed arguments."""
@@ -289,33 +272,35 @@ class OpenPlaces:
         is_part = place.text.startswith("_") or place.text.endswith("_")
         return is_part and place.kind is PlaceKind.CODE and self._parses(place.path)
 
-    def _name_parts_of(self, names: frozenset[str], own: str) -> Iterator[TextPlace]:
-        return (one for one in self._name_parts(names) if one[0] != own)
+    def _name_parts_of(self, fix: FixOutline) -> Iterator[TextPlace]:
+        own = os.path.realpath(fix.path)
+        return (one for one in self._name_parts(fix.names, self._near(fix.path)) if one[0] != own)
 
     @remembered
-    def _name_parts(self, names: frozenset[str]) -> list[TextPlace]:
-        return list(name_parts_in(self.texts, names))
+    def _name_parts(self, names: frozenset[str], texts: ProjectTexts) -> list[TextPlace]:
+        return list(name_parts_in(texts, names))
 
     @remembered
-    def _class_changes_of(self, name: str, *, is_own: bool) -> list[OpenPlace]:
+    def _class_changes_of(self, name: str, texts: ProjectTexts, *, is_own: bool) -> list[OpenPlace]:
         """Return what changes a class; without a name, what stands in for any."""
-        every = class_changes_in(self.texts, name, is_own=is_own) if name else stand_ins_in(self.texts, is_own=is_own)
+        every = class_changes_in(texts, name, is_own=is_own) if name else stand_ins_in(texts, is_own=is_own)
         return [OpenPlace(*one) for one in every]
 
     def _filters_of(self, fix: FixOutline) -> list[tuple[OpenPlace, bool]]:
         """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
+        texts = self._near(fix.path)
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
         loops = [
             (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
-            for path, one in self._every_loop()
+            for path, one in self._every_loop(texts)
             if one.distinguishes(fix.names, old, new) and self._may_get(path, one, fix.keys)
         ]
-        return [*self._tests_of(fix.names), *loops]
+        return [*self._tests_of(fix.names, texts), *loops]
 
     @remembered
-    def _tests_of(self, names: frozenset[str]) -> list[tuple[OpenPlace, bool]]:
-        tests = [(OpenPlace(*one), True) for one in name_tests_in(self.texts, names)]
-        return [*tests, *((OpenPlace(*one), False) for one in name_patterns_in(self.texts, names))]
+    def _tests_of(self, names: frozenset[str], texts: ProjectTexts) -> list[tuple[OpenPlace, bool]]:
+        tests = [(OpenPlace(*one), True) for one in name_tests_in(texts, names)]
+        return [*tests, *((OpenPlace(*one), False) for one in name_patterns_in(texts, names))]
 
     @remembered
     def _may_get(self, path: str, loop: EntryFilter, keys: tuple[str, ...]) -> bool:
@@ -326,13 +311,9 @@ class OpenPlaces:
         return not loop.names.isdisjoint((*keys, *carriers))
 
     @remembered
-    def _every_loop(self) -> list[tuple[str, EntryFilter]]:
-        return [
-            (path, one)
-            for path in self.texts.holding(WORDS)
-            if path.endswith(CODE) and not is_part_of_megatron(path)
-            for one in filters_in(self.texts.text(path))
-        ]
+    def _every_loop(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter]]:
+        code = (path for path in texts.holding(WORDS) if path.endswith(CODE) and not is_part_of_megatron(path))
+        return [(path, one) for path in code for one in filters_in(texts.text(path))]
 
 
 def _changed(settings: Mapping[str, object], others: Mapping[str, object]) -> list[object]:

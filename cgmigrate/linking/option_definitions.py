@@ -16,7 +16,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.linking.argument_reads import first_lines
 from cgmigrate.text.files import read_bytes
 
@@ -34,7 +34,7 @@ _BY_FIELDS = re.compile(
 """Libraries that make options of the fields of a class or the parameters of a function."""
 _TAKES_NAMES = re.compile(r"add_(option|argument|flag|param)\w*|option|argument|flag|define\w*", re.IGNORECASE)
 """The name of a function that describes options whose names code computes."""
-_READS_WORDS = re.compile(r"\bargv\b|\bgetopt\b|\bdocopt\b")
+_READS_WORDS = frozenset(("argv", "getopt", "gnu_getopt", "docopt"))
 """What code reads a command line with, without a parser."""
 
 
@@ -47,7 +47,7 @@ def options_defined(path: str, options: Collection[str]) -> Mapping[str, int]:
         text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
         every = _in_shell(text, options) if not path.endswith(".py") else _in_python(text, options)
         return first_lines(every, options)
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except OSError:
         return {}
 
 
@@ -60,10 +60,9 @@ def _in_shell(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
 
 
 def _in_python(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
-    tree = ast.parse(text)
-    nodes = list(walk(tree))
+    nodes = list(walk(parsed(text) or ast.Module([], [])))
     computes = any(_takes_computed_name(node) for node in nodes)
-    reads_words = _READS_WORDS.search(text) is not None
+    reads_words = any(_reads_words(node) for node in nodes)
     by_fields = _BY_FIELDS.search(text) is not None
     for option in options:
         name = option.lstrip("-").replace("-", "_")
@@ -98,6 +97,13 @@ def _takes_computed_name(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[first, *_]):
             return bool(_TAKES_NAMES.fullmatch(name)) and not isinstance(first, ast.Constant)
+    return False
+
+
+def _reads_words(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
+            return name in _READS_WORDS
     return False
 
 

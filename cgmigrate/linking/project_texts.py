@@ -21,7 +21,7 @@ _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _ENCODINGS = dict(zip(_MARKS, ("utf-8-sig", "utf-16", "utf-16"), strict=True))
 
 
-@dataclass
+@dataclass(eq=False)
 class ProjectTexts:
     """The texts of the files below a folder; each is read once."""
 

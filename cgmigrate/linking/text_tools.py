@@ -12,7 +12,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property, lru_cache
@@ -177,14 +177,14 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def tools_about(change: TextChange, texts: ProjectTexts, is_near: Callable[[str], bool]) -> Iterator[TextPlace]:
+def tools_about(change: TextChange, texts: ProjectTexts) -> Iterator[TextPlace]:
     """Yield the places that look at the text of a file that a fix changes, in the files that can be about it."""
     tools = texts.holding((*_TOOL_WORDS, *_OTHER_WORDS, *_READ_WORDS))
     named = texts.holding((change.name,))
     started = {one for path in named if not path.endswith(PAGES) for one in _started_by(path, texts.text(path), change)}
     for path in sorted({*tools, *named, *started}):
         is_own = path == change.path and not path.endswith(SHELL)
-        if is_own or path.endswith(".log") or is_part_of_megatron(path) or not is_near(path):
+        if is_own or path.endswith(".log") or is_part_of_megatron(path):
             continue
         text = texts.text(path)
         if "\0" in text:
