@@ -52,6 +52,8 @@ class EntryFilter:
     """The names under which it has what it goes through."""
     types: frozenset[str] | None = None
     """The types for which it tests values; None if it looks at them in another way."""
+    asks_booleans: bool = False
+    """Whether it asks of each element whether it is true, false or a boolean: few but settings are."""
 
     def distinguishes(self, names: Collection[str], old: Iterable[object], new: Iterable[object]) -> bool:
         """Return whether it distinguishes some of the settings from others, or the old values from the new ones."""
@@ -59,6 +61,11 @@ class EntryFilter:
             kinds, others = ({type(value).__name__ for value in values} for values in (old, new))
             return kinds != others and not self.types.isdisjoint((*kinds, *others, *_PLAIN_TYPES))
         return not self.parts or any(len({part in name for name in names}) > 1 for part in self.parts)
+
+    def finds_booleans(self, old: Iterable[object], new: Iterable[object]) -> bool:
+        """Return whether it finds other booleans among the new values, wherever it has them from."""
+        every = ([one for one in values if isinstance(one, bool)] for values in (old, new))
+        return self.asks_booleans and len({*map(len, every)}) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +98,15 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             if all(map(_is_known_list, sources)):
                 # Its names are in the text.
                 continue
-            looks_at_all = _looks(loop, own, sources)
+            asks_booleans = any(_asks_boolean(test, bound) for test in loop.nodes())
+            looks_at_all = asks_booleans or _looks(loop, own, sources)
             is_view = not looks_at_all and _is_view(loop.iterated, own)
             parts = frozenset(_parts_distinguished(loop)) if is_view else frozenset()
             if parts or looks_at_all:
                 is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
                 entry_filter = _filter(loop.iterated, is_truth, parts)
-                yield replace(entry_filter, names=names, types=_types_tested(loop))
+                types = (_types_tested(loop) or None) if asks_booleans else _types_tested(loop)
+                yield replace(entry_filter, names=names, types=types, asks_booleans=asks_booleans)
         if (
             node not in written
             and _is_view(node, own)
@@ -248,6 +257,27 @@ def _is_value(node: ast.AST, key: str, value: str) -> bool:
             return name == key
         case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
             return _has(name, key)
+    return False
+
+
+def _asks_boolean(test: ast.AST, names: Collection[str]) -> bool:
+    """Return whether a condition asks whether an element is a boolean: a variable, or what is under it as a key."""
+    match test:
+        case (
+            ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[asked]), comparators=[ast.Name(id="bool")])
+            | ast.Compare(left=asked, comparators=[ast.Constant(value=bool())])
+        ):
+            pass
+        case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kinds]) if _has(kinds, "bool"):
+            if _has(kinds, "str"):
+                return False
+        case _:
+            return False
+    match asked:
+        case ast.Name(id=name) | ast.Subscript(slice=ast.Name(id=name)):
+            return name in names
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(id=name), *_]):
+            return name in names
     return False
 
 

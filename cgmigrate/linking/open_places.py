@@ -293,7 +293,8 @@ class OpenPlaces:
         loops = [
             (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
             for path, one in self._every_loop(texts)
-            if one.distinguishes(fix.names, old, new) and self._may_get(path, one, fix.keys)
+            if one.distinguishes(fix.names, old, new)
+            and (self._may_get(path, one, fix.keys) or (one.finds_booleans(old, new) and not is_test(path)))
         ]
         return [*self._tests_of(fix.names, texts), *loops]
 

@@ -390,12 +390,15 @@ def _compared_in(tree: ast.AST) -> Iterator[ast.Constant]:
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign) and getattr(getattr(node.value, "func", None), "attr", "") in _CUTS
         for target in node.targets
-        for one in ast.walk(target)
-        if isinstance(one, ast.Name)
+        for one in _names_in(target)
     }
     for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and dotted(node.left) in cut:
+        if isinstance(node, ast.Compare) and any(one.id in cut for one in _names_in(node.left)):
             yield from (text for one in node.comparators for text in _texts_in(one))
+
+
+def _names_in(node: ast.AST) -> Iterator[ast.Name]:
+    return (one for one in ast.walk(node) if isinstance(one, ast.Name))
 
 
 def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:

@@ -305,9 +305,24 @@ SETS = "for key, value in values.items():\n            setattr(self, key, value)
             id="a function of another file that gets it",
         ),
         pytest.param(
-            {"show.py": "def show(config):\n    print([k for k, v in config.items() if v is True])\n"},
+            {"show.py": "def show(config):\n    print([k for k, v in config.items() if v])\n"},
             True,
             id="a function that gets another mapping",
+        ),
+        pytest.param(
+            {"show.py": "def show(config):\n    print([k for k, v in config if v is True])\n"},
+            False,
+            id="a function that looks for booleans",
+        ),
+        pytest.param(
+            {"show.py": "def show(config):\n    print([k for k in config if isinstance(config[k], (str, bool))])\n"},
+            True,
+            id="a function that looks for booleans and texts",
+        ),
+        pytest.param(
+            {"tests/test_show.py": "def test_show(config):\n    print([k for k, v in config if v is True])\n"},
+            True,
+            id="a test that looks for booleans of its own",
         ),
         pytest.param({"run.sh": "ENABLE_CUDA_GRAPH=1\necho $ENABLE_CUDA_GRAPH\n"}, True, id="a variable of a script"),
         pytest.param({"run.sh": "export ENABLE_CUDA_GRAPH=1\npython main.py\n"}, False, id="one of the environment"),
