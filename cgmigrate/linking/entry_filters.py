@@ -53,7 +53,7 @@ class EntryFilter:
     types: frozenset[str] | None = None
     """The types for which it tests values; None if it looks at them in another way."""
     asks_booleans: bool = False
-    """Whether it asks of each element whether it is true, false or a boolean: few but settings are."""
+    """Whether it asks of each element whether it is true, false or a boolean."""
 
     def distinguishes(self, names: Collection[str], old: Iterable[object], new: Iterable[object]) -> bool:
         """Return whether it distinguishes some of the settings from others, or the old values from the new ones."""
@@ -103,7 +103,8 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             is_view = not looks_at_all and _is_view(loop.iterated, own)
             parts = frozenset(_parts_distinguished(loop)) if is_view else frozenset()
             if parts or looks_at_all:
-                is_truth = any(_is_truth(test, bound) for test in (*loop.tests, *loop.nodes()))
+                is_truth = any(_is_truth(test, bound) for test in loop.nodes())
+                is_truth = is_truth or any(isinstance(test, ast.Name) and test.id in bound for test in loop.tests)
                 entry_filter = _filter(loop.iterated, is_truth, parts)
                 types = (_types_tested(loop) or None) if asks_booleans else _types_tested(loop)
                 yield replace(entry_filter, names=names, types=types, asks_booleans=asks_booleans)

@@ -19,7 +19,6 @@ from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.data_readers import JSON_WORDS, YAML_WORDS, DataReaders
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
-from cgmigrate.linking.mapping_carriers import MappingCarriers
 from cgmigrate.linking.name_appearances import words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.near_texts import near_texts
@@ -96,7 +95,6 @@ class OpenPlaces:
 
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top, self.rule_folders)
-        self._carriers = MappingCarriers(self.texts)
         self._readers = DataReaders(self.texts)
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:
@@ -287,29 +285,26 @@ class OpenPlaces:
         return [OpenPlace(*one) for one in every]
 
     def _filters_of(self, fix: FixOutline) -> list[tuple[OpenPlace, bool]]:
-        """Return the code that distinguishes names or values, and whether it is about attributes of an object."""
+        """Return the code that distinguishes names or values, and whether it is about attributes of an object.
+
+        Code gets a mapping in many ways. What goes through one counts if it has the name of a key that leads to it, and
+        otherwise if it is about true attributes, or asks each element whether it is a boolean: few but settings are.
+        """
         texts = self._near(fix.path)
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
-        loops = [
-            (OpenPlace(path, one.line, one.text), one.of_object and one.by_truth and not is_test(path))
-            for path, one in self._every_loop(texts)
-            if one.distinguishes(fix.names, old, new)
-            and (self._may_get(path, one, fix.keys) or (one.finds_booleans(old, new) and not is_test(path)))
-        ]
-        return [*self._tests_of(fix.names, texts), *loops]
+        found: list[tuple[OpenPlace, bool]] = []
+        for path, one in self._every_loop(texts):
+            of_true = one.of_object and one.by_truth and not is_test(path)
+            is_about = not fix.keys or not one.names.isdisjoint(fix.keys) or of_true
+            is_about = is_about or (one.finds_booleans(old, new) and not is_test(path))
+            if is_about and one.distinguishes(fix.names, old, new):
+                found.append((OpenPlace(path, one.line, one.text), of_true))
+        return [*self._tests_of(fix.names, texts), *found]
 
     @remembered
     def _tests_of(self, names: frozenset[str], texts: ProjectTexts) -> list[tuple[OpenPlace, bool]]:
         tests = [(OpenPlace(*one), True) for one in name_tests_in(texts, names)]
         return [*tests, *((OpenPlace(*one), False) for one in name_patterns_in(texts, names))]
-
-    @remembered
-    def _may_get(self, path: str, loop: EntryFilter, keys: tuple[str, ...]) -> bool:
-        """Return whether code that looks at entries may get the mapping under some keys; without keys it may."""
-        if not keys:
-            return True
-        carriers = self._carriers.names_at(keys, path, loop.line, objects=loop.of_object)
-        return not loop.names.isdisjoint((*keys, *carriers))
 
     @remembered
     def _every_loop(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter]]:
