@@ -14,10 +14,15 @@ class RuleError(ValueError):
 
 
 def rules_path() -> str:
-    """Return the folder of the shipped rules: inside the wheel, or next to the package in a checkout."""
+    """Return the folder of the shipped rules: inside the wheel, or next to the package in a checkout.
+
+    Raises RuleError if there is none: without rules nothing would be found, and a gate would pass.
+    """
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    inside = os.path.join(package, "_rules")
-    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(package), "rules")
+    for folder in (os.path.join(package, "_rules"), os.path.join(os.path.dirname(package), "rules")):
+        if os.path.isdir(folder):
+            return folder
+    raise RuleError(f"{package}: the shipped rules are missing; install cgmigrate again")
 
 
 def rules_folder() -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +30,16 @@ def test_the_package_runs_as_a_module(project: Path) -> None:
     assert (result.returncode, result.stdout.split()[:2]) == (1, ["a.yaml:2:3:", "CG102"])
     assert started("--version", cwd=project).stdout.startswith("cgmigrate ")
     assert started("check", cwd=project).stderr.startswith("Usage: python -m cgmigrate check ")
+
+
+def test_nothing_passes_without_the_shipped_rules(project: Path) -> None:
+    shutil.copytree(Path(temporary_files.__file__).parents[1], project / "cgmigrate")
+    (project / "a.yaml").write_text(LEGACY)
+
+    result = started("check", "a.yaml", cwd=project)
+
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "the shipped rules are missing" in result.stderr
 
 
 # --- Ctrl-C -------------------------------------------------------------------------------------------
