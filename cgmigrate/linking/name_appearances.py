@@ -24,6 +24,9 @@ _LONGEST_PREFIX = 40
 _AT_END = r"(?:(?<![A-Za-z0-9])|(?<=%s))(?:{})(?![A-Za-z0-9_])"
 """The end of a name, behind what fills in the rest: ``%s_scope``."""
 _BEGINS_INSIDE = re.compile(r"\w|-[A-Za-z]")
+_BEFORE_ALONE = re.compile(r"(?:^|[\"',;|\t:\[-])[ ]*\Z", re.MULTILINE)
+_AFTER_ALONE = re.compile(r"[ ]*(?:$|[\"',;|\t:\]])", re.MULTILINE)
+"""Before and after words that are a key or a value alone: ``Enable CUDA graph,FALSE``."""
 _GAPS = re.compile(r"(?<=[A-Za-z0-9])[^A-Za-z0-9]+(?=[A-Za-z0-9])")
 _ESCAPES = re.compile(r"\\[a-z]")
 
@@ -41,6 +44,11 @@ class NameAppearance:
     """Whether it is a name as the catalogue spells it, or its flag."""
     is_in_group: bool = False
     """Whether another word is before it, which code may cut: ``model_enable_cuda_graph``."""
+
+    @property
+    def is_title(self) -> bool:
+        """Whether it has spaces between its words, as a title of a table has."""
+        return " " in self.text and self.text.replace(" ", "").isalnum()
 
 
 @lru_cache(maxsize=8)
@@ -74,7 +82,8 @@ def _is_name(text: str, match: re.Match[str]) -> bool:
         return prefix is not None and (match.group().isupper() or prefix.group().endswith("__"))
     gaps = _GAPS.findall(match.group())
     if any(gap.isspace() or gap in (", ", "; ") for gap in gaps):
-        return False
+        is_alone = all(gap == " " for gap in gaps) and _AFTER_ALONE.match(text, end)
+        return bool(is_alone) and _BEFORE_ALONE.search(text, max(0, start - 2), start) is not None
     return bool(gaps) or "_" in match.group() or _is_camel(match.group())
 
 

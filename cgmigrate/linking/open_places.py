@@ -113,7 +113,9 @@ class OpenPlaces:
         own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
             meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, own))
-            if (meets and self._reaches(place, fix)) or self._joins_attribute(place):
+            is_met = (meets and self._reaches(place, fix)) or self._joins_attribute(place)
+            # A value that goes may be one that was read over another.
+            if is_met or (not fix.after and place.kind is PlaceKind.KEY and self._is_read(place, fix)):
                 return place
         return next((OpenPlace(*one) for one in self._looking_at_words(fix, is_open=is_open)), None)
 
@@ -160,7 +162,7 @@ class OpenPlaces:
 
     def _reaches(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether a place is in a program that names the script, or in a list of flags or of output."""
-        if place.kind is PlaceKind.FLAG or (place.kind is PlaceKind.DATA and "-" in place.text):
+        if place.kind is PlaceKind.FLAG or (place.kind is PlaceKind.DATA and not place.text.isidentifier()):
             return not place.names.isdisjoint(self.catalogue.deprecated)
         return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
 
@@ -252,6 +254,8 @@ class OpenPlaces:
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
         texts = self._near(fix.path)
         yield from self._name_parts_of(fix) if is_open else ()
+        flags = frozenset(self.catalogue.flags[one] for one in fix.names if one in self.catalogue.flags)
+        yield from chain(name_tests_in(texts, flags), name_patterns_in(texts, flags))
         yield from readers_of_words(os.path.realpath(fix.path), fix.old, texts)
         loops = (one for one in self._every_loop(texts) if self._is_about_arguments(*one))
         yield from ((path, one.line, one.text) for path, one in loops)

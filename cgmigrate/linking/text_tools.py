@@ -98,7 +98,8 @@ _ALL_OF = (
 )
 """Goes through all files of a folder."""
 _WORD = re.compile(r"[a-z]{5,}")
-_NAME_TEST = re.compile(r"(?<!\bdevice)(?<!\bdevice\))\.(startswith|endswith)\(\s*\(?\s*[\"'](\w+)[\"']")
+_NAME_TEST = re.compile(r"(?<!\bdevice)(?<!\bdevice\))\.(startswith|endswith)\(\s*(\([^()]*\)|[^(),]*)")
+_IN_QUOTES = re.compile(r"[\"']([\w-]+)[\"']")
 _SEARCHES = frozenset(
     (
         *("startswith", "endswith", "replace", "count", "find", "index", "rfind", "split", "partition", "rpartition"),
@@ -456,7 +457,7 @@ def _patterns_in(line: str) -> Iterator[str]:
         for pattern in _INNER if _SCRIPTED.search(line) else ():
             yield from pattern.findall(quoted)
     for word in _QUOTED.sub(" ", line).split():
-        yield word
+        yield word.removesuffix(":")
         if one := _SUBSTITUTION.match(word):
             yield one[2]
 
@@ -477,7 +478,8 @@ def name_parts_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextP
 
 def name_patterns_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextPlace]:
     """Yield the patterns that match some of the names whole, or what they begin with, and not others."""
-    words = {part for name in names for part in (name.partition("_")[0], name.rpartition("_")[2])}
+    every = [re.split("[_-]", name.strip("-")) for name in names]
+    words = {word for parts in every for word in (parts[0], parts[-1])}
     spelled = sorted({text for word in words for text in (f"{word}*", f"*{word}", f"({word}", f"|{word}", f"^{word}")})
     for path in texts.holding((*spelled, *(f"{word}{end}" for word in words for end in ("|", ".*", ")", "\\w")))):
         if is_part_of_megatron(path) or path.endswith(PAGES):
@@ -513,7 +515,8 @@ def name_tests_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextP
             continue
         text = texts.text(path)
         for match in _NAME_TEST.finditer(text):
-            results = [getattr(name, match[1])(match[2]) for name in names]
+            parts = tuple(_IN_QUOTES.findall(match[2]))
+            results = [getattr(name, match[1])(parts) for name in names]
             if any(results) and not all(results):
                 yield path, text.count("\n", 0, match.start()) + 1, match.group()
 

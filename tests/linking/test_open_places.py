@@ -169,6 +169,13 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
             id="a false that is merged over it",
         ),
         pytest.param({"over.toml": "enable_cuda_graph = false\n"}, False, id="TOML"),
+        pytest.param({"over.csv": "Layers,Enable CUDA graph\n8,FALSE\n"}, False, id="a title of a table"),
+        pytest.param({"over.csv": "Note\nwe enable CUDA graph here\n"}, True, id="a sentence in a table"),
+        pytest.param(
+            {"schema.yaml": "^(num|hidden)_: int\n^(enable|use)_: bool\n", "main.py": LOAD},
+            False,
+            id="a pattern of keys",
+        ),
         pytest.param({"notes.yaml": "# enable_cuda_graph is on\nlayers: 2\n"}, True, id="a comment"),
         pytest.param({"run.sh": "grep -q num_layers conf.yaml\n"}, True, id="grep for another key"),
         pytest.param({"run.sh": "git show HEAD:$f | grep -E '[[:alnum:]_]'\n"}, True, id="grep for any line"),
@@ -387,6 +394,9 @@ TRAIN = "#!/bin/bash\npython pretrain_gpt.py --num-layers 2 --enable-cuda-graph 
             {"all.sh": "sed 's/--num-layers 2/--num-layers 4/' train.sh > other.sh\n"}, True, id="sed of another flag"
         ),
         pytest.param({"args.json": '["--enable-cuda-graph"]\n'}, False, id="old flags in data"),
+        pytest.param({"hook.sh": "[[ $word == *graph ]] && unset word\n"}, False, id="words that end in graph"),
+        pytest.param({"hook.sh": "[[ $word == *layers ]] && unset word\n"}, True, id="words with another end"),
+        pytest.param({"hook.py": "print(word.endswith(('graph', 'fp8')))\n"}, False, id="one of several ends"),
         pytest.param(
             {"pretrain_gpt.py": "import megatron\n\nargs = parse_args()\nprint(getattr(args, kind + '_cuda_graph'))\n"},
             False,
@@ -424,6 +434,18 @@ def test_words_of_a_command_line_that_may_get_more(
     train = TRAIN.replace("--te-rng-tracker", f'--te-rng-tracker "{words}"')
 
     assert is_fixed(tmp_path, {"train.sh": train, **others}, cgmigrate, monkeypatch) is is_safe
+
+
+def test_a_false_that_may_override_another_file_stays(
+    tmp_path: Path, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {
+        "overlay.yaml": 'data:\n  hidden-dropout: "0.0"\n  enable-cuda-graph: "false"\n',
+        "model.yaml": CONF,
+        "main.py": LOAD.replace("conf.yaml", "model.yaml"),
+    }
+
+    assert not is_fixed(tmp_path, files, cgmigrate, monkeypatch)
 
 
 EXPECTED = {
