@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any
 
-from cgmigrate.megatron.rule_data import load_yaml, rules_folder, rules_path
+from cgmigrate.megatron.rule_data import load_yaml, rules_folder
 
 _REFERENCES = r"@(?:release_v|v|r)?([0-9]+)\.([0-9]+)(?:\.[0-9]+)*(?:rc[0-9]+)?(?![\w.-])"
 
@@ -74,8 +73,7 @@ class Package:
 @cache
 def names() -> frozenset[str]:
     """Return the packages that rules may test."""
-    files = os.listdir(os.path.join(rules_path(), "packages"))
-    return frozenset(file.removesuffix(".yaml") for file in files if file.endswith(".yaml"))
+    return frozenset(path.stem for path in (rules_folder() / "packages").glob("*.yaml"))
 
 
 @cache

@@ -14,15 +14,12 @@ class RuleError(ValueError):
 
 
 def rules_path() -> str:
-    """Return the folder of the shipped rules: inside the wheel, or next to the package in a checkout.
-
-    Raises RuleError if there is none: without rules nothing would be found, and a gate would pass.
-    """
+    """Return the folder of the shipped rules: inside the wheel, or beside the package. Raises RuleError without it."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    for folder in (os.path.join(package, "_rules"), os.path.join(os.path.dirname(package), "rules")):
-        if os.path.isdir(folder):
-            return folder
-    raise RuleError(f"{package}: the shipped rules are missing; install cgmigrate again")
+    every = (os.path.join(package, "_rules"), os.path.join(os.path.dirname(package), "rules"))
+    if not (found := next(filter(os.path.isdir, every), "")):
+        raise RuleError(f"{package}: the shipped rules are missing; install cgmigrate again")
+    return found
 
 
 def rules_folder() -> Path:
