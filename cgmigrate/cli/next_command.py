@@ -15,19 +15,16 @@ from cgmigrate.project.paths import shown_path
 if TYPE_CHECKING:
     from cgmigrate.report import Reported
 
-_KEPT = frozenset(
-    (
-        *("source", "target", "select", "ignore", "preview", "docs", "exclude", "rule_folders"),
-        *("config", "isolated", "baseline"),
-    )
-)
+_KEPT = {"source", "target", "select", "ignore", "preview", "docs", "exclude", "rule_folders"}
+_KEPT |= {"config", "isolated", "baseline"}
 """Options of this run that the next one needs as well."""
 
 
 def next_command(diagnostics: Sequence[Reported], unfollowed: Sequence[str] = ()) -> str:
     """Return the command that settles most of what is left: safe fixes, then unsafe ones, then an explanation.
 
-    Many fixes may be safe in a checkout whose objects were not followed, so that is done before unsafe ones.
+    Many fixes may be safe in a checkout whose objects were not followed, so that is done before unsafe ones. These are
+    for one file at a time, whose diff a person reads.
     """
     context = click.get_current_context(silent=True)
     if not diagnostics or context is None:
@@ -38,9 +35,10 @@ def next_command(diagnostics: Sequence[Reported], unfollowed: Sequence[str] = ()
         return _fix(context, *unsafe)
     if "not analysed" in applicable:
         return _fix(context, "--diff", paths=[shown_path(top) for top in unfollowed])
-    if "unsafe" in applicable:
-        return _fix(context, "--unsafe-fixes", "--diff")
-    return explain_command(diagnostics)
+    files = {reported.path for reported in diagnostics if reported.diagnostic.applicability == "unsafe"}
+    if len(files) == 1:
+        return _fix(context, "--unsafe-fixes", "--diff", paths=() if _is_stdin() else [*files])
+    return explain_command([one for one in diagnostics if one.path in files] or diagnostics)
 
 
 def explain_command(diagnostics: Sequence[Reported]) -> str:

@@ -265,16 +265,16 @@ def _asks_boolean(test: ast.AST, names: Collection[str]) -> bool:
     """Return whether a condition asks whether an element is a boolean: a variable, or what is under it as a key."""
     match test:
         case (
-            ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[asked]), comparators=[ast.Name(id="bool")])
-            | ast.Compare(left=asked, comparators=[ast.Constant(value=bool())])
+            ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[tested]), comparators=[ast.Name(id="bool")])
+            | ast.Compare(left=tested, comparators=[ast.Constant(value=bool())])
         ):
             pass
-        case ast.Call(func=ast.Name(id="isinstance"), args=[asked, kinds]) if _has(kinds, "bool"):
+        case ast.Call(func=ast.Name(id="isinstance"), args=[tested, kinds]) if _has(kinds, "bool"):
             if _has(kinds, "str"):
                 return False
         case _:
             return False
-    match asked:
+    match tested:
         case ast.Name(id=name) | ast.Subscript(slice=ast.Name(id=name)):
             return name in names
         case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(id=name), *_]):

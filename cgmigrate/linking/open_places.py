@@ -296,14 +296,14 @@ class OpenPlaces:
         """
         texts = self._near(fix.path)
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
-        found: list[tuple[OpenPlace, bool]] = []
+        loops: list[tuple[OpenPlace, bool]] = []
         for path, one in self._every_loop(texts):
             of_true = one.of_object and one.by_truth and not is_test(path)
             is_about = not fix.keys or not one.names.isdisjoint(fix.keys) or of_true
             is_about = is_about or (one.finds_booleans(old, new) and not is_test(path))
             if is_about and one.distinguishes(fix.names, old, new):
-                found.append((OpenPlace(path, one.line, one.text), of_true))
-        return [*self._tests_of(fix.names, texts), *found]
+                loops.append((OpenPlace(path, one.line, one.text), of_true))
+        return [*self._tests_of(fix.names, texts), *loops]
 
     @remembered
     def _tests_of(self, names: frozenset[str], texts: ProjectTexts) -> list[tuple[OpenPlace, bool]]:

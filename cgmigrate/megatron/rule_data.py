@@ -17,9 +17,9 @@ def rules_path() -> str:
     """Return the folder of the shipped rules: inside the wheel, or beside the package. Raises RuleError without it."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     every = (os.path.join(package, "_rules"), os.path.join(os.path.dirname(package), "rules"))
-    if not (found := next(filter(os.path.isdir, every), "")):
+    if not (folder := next(filter(os.path.isdir, every), "")):
         raise RuleError(f"{package}: the shipped rules are missing; install cgmigrate again")
-    return found
+    return folder
 
 
 def rules_folder() -> Path:

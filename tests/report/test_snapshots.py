@@ -57,6 +57,7 @@ CASES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         ("check", "."),
     ),
     "far": ({"a.yaml": FAR}, ("check", ".")),
+    "two-unsafe": ({"a.yaml": UNSAFE, "b.yaml": UNSAFE}, ("check", "--output-format", "concise", ".")),
     "block-list": ({"a.yaml": BLOCK_LIST}, ("check", ".")),
     "python": ({"a.py": PYTHON}, ("check", ".")),
     "crlf-without-final-line-end": ({"a.yaml": SAFE.replace("\n", "\r\n").rstrip()}, ("check", ".")),
