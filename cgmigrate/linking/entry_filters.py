@@ -98,7 +98,9 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
             if all(map(_is_known_list, sources)):
                 # Its names are in the text.
                 continue
-            asks_booleans = any(_asks_boolean(test, bound) for test in loop.nodes())
+            # The elements of a variable are those of a list of numbers more often than the values of a mapping.
+            elements = bound if len(bound) > 1 or isinstance(loop.iterated, ast.Call) else set[str]()
+            asks_booleans = any(_asks_boolean(test, bound, elements) for test in loop.nodes())
             looks_at_all = asks_booleans or _looks(loop, own, sources)
             is_view = not looks_at_all and _is_view(loop.iterated, own)
             parts = frozenset(_parts_distinguished(loop)) if is_view else frozenset()
@@ -261,8 +263,8 @@ def _is_value(node: ast.AST, key: str, value: str) -> bool:
     return False
 
 
-def _asks_boolean(test: ast.AST, names: Collection[str]) -> bool:
-    """Return whether a condition asks whether an element is a boolean: a variable, or what is under it as a key."""
+def _asks_boolean(test: ast.AST, keys: Collection[str], elements: Collection[str]) -> bool:
+    """Return whether a condition asks whether an element is a boolean: a variable, or what has one as its key."""
     match test:
         case (
             ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[tested]), comparators=[ast.Name(id="bool")])
@@ -275,10 +277,13 @@ def _asks_boolean(test: ast.AST, names: Collection[str]) -> bool:
         case _:
             return False
     match tested:
-        case ast.Name(id=name) | ast.Subscript(slice=ast.Name(id=name)):
-            return name in names
-        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(id=name), *_]):
-            return name in names
+        case ast.Name(id=name):
+            return name in elements
+        case (
+            ast.Subscript(slice=ast.Name(id=name))
+            | ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(id=name), *_])
+        ):
+            return name in keys
     return False
 
 

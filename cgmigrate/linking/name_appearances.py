@@ -45,11 +45,6 @@ class NameAppearance:
     is_in_group: bool = False
     """Whether another word is before it, which code may cut: ``model_enable_cuda_graph``."""
 
-    @property
-    def is_title(self) -> bool:
-        """Whether it has spaces between its words, as a title of a table has."""
-        return " " in self.text and self.text.replace(" ", "").isalnum()
-
 
 @lru_cache(maxsize=8)
 def words_of(catalogue: Catalogue) -> tuple[str, ...]:

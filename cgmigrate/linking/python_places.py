@@ -84,8 +84,8 @@ class _Code:
         """Yield the places in a text of the code: not in one for people, but for its doctests."""
         text = value if isinstance(value, str) else value.decode("latin-1")
         for one in appearances_in(text, self.catalogue):
-            if one.is_title:
-                continue
+            if " " in one.text and one.text.replace(" ", "").isalnum():
+                continue  # words for people
             before = text[text.rfind("\n", 0, one.start) + 1 : one.start]
             # A doctest is no code that is followed.
             kind = PlaceKind.TEXT if DOCTEST.match(before) else PlaceKind.CODE
