@@ -64,8 +64,8 @@ class EntryFilter:
 
     def finds_booleans(self, old: Iterable[object], new: Iterable[object]) -> bool:
         """Return whether it finds other booleans among the new values, wherever it has them from."""
-        every = ([one for one in values if isinstance(one, bool)] for values in (old, new))
-        return self.asks_booleans and len({*map(len, every)}) > 1
+        before, after = (sorted(one for one in values if isinstance(one, bool)) for values in (old, new))
+        return self.asks_booleans and before != after
 
 
 @dataclass(frozen=True, slots=True)
