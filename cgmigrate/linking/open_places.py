@@ -255,7 +255,7 @@ class OpenPlaces:
         texts = self._near(fix.path)
         yield from self._name_parts_of(fix) if is_open else ()
         flags = frozenset(self.catalogue.flags[one] for one in fix.names if one in self.catalogue.flags)
-        yield from chain(name_tests_in(texts, flags), name_patterns_in(texts, flags))
+        yield from ((one.path, one.line, one.text) for one, _ in self._tests_of(flags, texts))
         yield from readers_of_words(os.path.realpath(fix.path), fix.old, texts)
         loops = (one for one in self._every_loop(texts) if self._is_about_arguments(*one))
         yield from ((path, one.line, one.text) for path, one in loops)
