@@ -271,9 +271,10 @@ def _asks_boolean(test: ast.AST, keys: Collection[str], elements: Collection[str
             | ast.Compare(left=tested, comparators=[ast.Constant(value=bool())])
         ):
             pass
-        case ast.Call(func=ast.Name(id="isinstance"), args=[tested, kinds]) if _has(kinds, "bool"):
-            if _has(kinds, "str"):
-                return False
+        case ast.Call(func=ast.Name(id="isinstance"), args=[tested, kinds]) if _has(kinds, "bool") and not _has(
+            kinds, "str"
+        ):
+            pass
         case _:
             return False
     match tested:

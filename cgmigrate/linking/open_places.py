@@ -110,9 +110,8 @@ class OpenPlaces:
 
         ``is_open`` says that the line may get more words than it shows: then whatever has the name can be one of them.
         """
-        own = os.path.realpath(fix.path)
         for place in self._places_of(fix):
-            meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, own))
+            meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, os.path.realpath(fix.path)))
             is_met = (meets and self._reaches(place, fix)) or self._joins_attribute(place)
             # A value that goes may be one that was read over another.
             if is_met or (not fix.after and place.kind is PlaceKind.KEY and self._is_read(place, fix)):
@@ -275,8 +274,8 @@ class OpenPlaces:
         return is_part and place.kind is PlaceKind.CODE and self._parses(place.path)
 
     def _name_parts_of(self, fix: FixOutline) -> Iterator[TextPlace]:
-        own = os.path.realpath(fix.path)
-        return (one for one in self._name_parts(fix.names, self._near(fix.path)) if one[0] != own)
+        every = self._name_parts(fix.names, self._near(fix.path))
+        return (one for one in every if one[0] != os.path.realpath(fix.path))
 
     @remembered
     def _name_parts(self, names: frozenset[str], texts: ProjectTexts) -> list[TextPlace]:

@@ -62,7 +62,7 @@ def _in_shell(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
 def _in_python(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
     nodes = list(walk(parsed(text) or ast.Module([], [])))
     computes = any(_takes_computed_name(node) for node in nodes)
-    reads_words = any(_reads_words(node) for node in nodes)
+    reads_words = any(getattr(node, word, "") in _READS_WORDS for node in nodes for word in ("id", "attr", "name"))
     by_fields = _BY_FIELDS.search(text) is not None
     for option in options:
         name = option.lstrip("-").replace("-", "_")
@@ -97,13 +97,6 @@ def _takes_computed_name(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[first, *_]):
             return bool(_TAKES_NAMES.fullmatch(name)) and not isinstance(first, ast.Constant)
-    return False
-
-
-def _reads_words(node: ast.AST) -> bool:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.alias(name=name):
-            return name in _READS_WORDS
     return False
 
 

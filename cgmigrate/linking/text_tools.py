@@ -480,8 +480,12 @@ def name_patterns_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[Te
     """Yield the patterns that match some of the names whole, or what they begin with, and not others."""
     every = [re.split("[_-]", name.strip("-")) for name in names]
     words = {word for parts in every for word in (parts[0], parts[-1])}
-    spelled = sorted({text for word in words for text in (f"{word}*", f"*{word}", f"({word}", f"|{word}", f"^{word}")})
-    for path in texts.holding((*spelled, *(f"{word}{end}" for word in words for end in ("|", ".*", ")", "\\w")))):
+    spelled = {text for word in words for text in (f"({word}", f"|{word}", f"^{word}", f"{word}|", f"{word})")}
+    for word in words:
+        parts = [(word[:size], word[-size:]) for size in range(_SHORTEST, len(word) + 1)]
+        spelled |= {text for begin, end in parts for text in (f"{begin}*", f"*{end}", f"{begin}.*", f"{begin}\\w")}
+    words = {part for word in words for part in (word[:_SHORTEST], word[-_SHORTEST:])}
+    for path in texts.holding(spelled):
         if is_part_of_megatron(path) or path.endswith(PAGES):
             continue
         for at, pattern in _patterns_of(path, texts.text(path), words):
