@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from cgmigrate.documents.python.nodes import parsed
+from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import dotted
 
 WORDS = (
@@ -78,7 +78,7 @@ class _Loop:
     tests: Sequence[ast.AST] = ()
 
     def nodes(self) -> Iterator[ast.AST]:
-        return (node for part in (*self.tests, *self.body) for node in ast.walk(part))
+        return (node for part in (*self.tests, *self.body) for node in walk(part))
 
 
 def filters_in(text: str) -> Iterator[EntryFilter]:
@@ -89,10 +89,10 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     written, values = set(_written_in(tree)), _values_of_variables(tree)
     iterated: dict[str, frozenset[str]] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         for loop in _loops_of(node):
             sources = values.get(dotted(loop.iterated), [loop.iterated])
-            bound = {one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+            bound = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
             names = _names_of(loop.iterated, sources)
             iterated |= dict.fromkeys(bound, names)
             if all(map(_is_known_list, sources)):
@@ -113,14 +113,14 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
         if (
             node not in written
             and _is_view(node, own)
-            and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in ast.walk(node))
+            and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in walk(node))
         ):
             view = cast(ast.expr, node)
             entry_filter = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
             yield replace(entry_filter, names=_names_of(view))
         if (made := _name_made_in(node)) is not None:
             entry_filter = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
-            used = (iterated.get(one.id, frozenset()) for one in ast.walk(made) if isinstance(one, ast.Name))
+            used = (iterated.get(one.id, frozenset()) for one in walk(made) if isinstance(one, ast.Name))
             yield replace(entry_filter, names=_names_of(_owner_of(node)).union(*used))
         if (
             isinstance(node, ast.Call)
@@ -134,7 +134,7 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
 
 def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield the views that are only written to: `vars(config).update(values)`."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update", value=view))):
                 yield view
@@ -168,7 +168,7 @@ def _last_names(node: ast.AST) -> Iterator[str]:
 def _values_of_variables(tree: ast.AST) -> dict[str, list[ast.expr]]:
     """Return the values that a file gives to each variable."""
     values: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             values.setdefault(node.targets[0].id, []).append(node.value)
     return values
@@ -191,7 +191,7 @@ def _loops_of(node: ast.AST) -> Iterator[_Loop]:
             body = list(ast.iter_child_nodes(node))
             yield from (_Loop(one.target, one.iter, body, one.ifs) for one in node.generators)
         case ast.For(target=target, iter=iterated, body=statements):
-            tests = [one.test for part in statements for one in ast.walk(part) if isinstance(one, (ast.If, ast.While))]
+            tests = [one.test for part in statements for one in walk(part) if isinstance(one, (ast.If, ast.While))]
             yield _Loop(target, iterated, statements, tests)
 
 
@@ -200,7 +200,7 @@ def _looks(loop: _Loop, own: Collection[str], sources: Sequence[ast.expr]) -> bo
 
     ``sources`` are the values of what it goes through.
     """
-    bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    bound = [one.id for one in walk(loop.target) if isinstance(one, ast.Name)]
     if not bound:
         return False
     is_view, is_values = _is_view(loop.iterated, own), _is_entries(loop.iterated, "values")
@@ -219,7 +219,7 @@ def _types_tested(loop: _Loop) -> frozenset[str] | None:
 
     What has attributes or keys of its own is a mapping or an object, and no value of a setting.
     """
-    bound = [one.id for one in ast.walk(loop.target) if isinstance(one, ast.Name)]
+    bound = [one.id for one in walk(loop.target) if isinstance(one, ast.Name)]
     value = bound[-1] if len(bound) > 1 or _is_entries(loop.iterated, "values") else ""
     key = bound[0] if bound[0] != value else ""
     if any(_spells_flags(node, bound[0], loop) for node in loop.nodes()):
@@ -237,17 +237,17 @@ def _kind_tested(test: ast.AST, key: str, value: str) -> frozenset[str] | None:
     """Return the types for which a test looks in a value of a loop, None if it looks at anything else of a value."""
     types: set[str] = set()
     known = 0
-    for above in ast.walk(test):
+    for above in walk(test):
         match above:
             case ast.Call(func=ast.Name(id="isinstance"), args=[first, kinds]) if _is_value(first, key, value):
-                types |= {dotted(one).rpartition(".")[2] for one in ast.walk(kinds)} - {""}
+                types |= {dotted(one).rpartition(".")[2] for one in walk(kinds)} - {""}
             case ast.Attribute(value=of) | ast.Subscript(value=of) if _is_value(of, key, value):
                 pass
             case _:
                 continue
         known += 1
-    values = [one for one in ast.walk(test) if _is_value(one, key, value)]
-    parts = {part for one in values for part in ast.walk(one) if part is not one}
+    values = [one for one in walk(test) if _is_value(one, key, value)]
+    parts = {part for one in values for part in walk(one) if part is not one}
     return frozenset(types) if known == len([one for one in values if one not in parts]) else None
 
 
@@ -340,7 +340,7 @@ def _name_made_in(node: ast.AST) -> ast.expr | None:
     """Return the name of a key or an attribute that code makes: ``model[f"{group}_{key}"]``."""
     match node:
         case ast.Subscript(slice=name) | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, name, *_]):
-            return name if any(map(_is_made, ast.walk(name))) else None
+            return name if any(map(_is_made, walk(name))) else None
     return None
 
 
@@ -365,7 +365,7 @@ def _is_call_of(node: ast.AST, names: Collection[str]) -> bool:
 
 
 def _has(node: ast.AST, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+    return any(isinstance(one, ast.Name) and one.id == name for one in walk(node))
 
 
 def _reads_by(node: ast.AST, key: str, sources: Sequence[ast.expr]) -> bool:
@@ -374,7 +374,7 @@ def _reads_by(node: ast.AST, key: str, sources: Sequence[ast.expr]) -> bool:
     Where the file shows what the loop goes through, it is that of which a value is read.
     """
     texts = [ast.unparse(one) for one in sources]
-    for one in ast.walk(node):
+    for one in walk(node):
         match one:
             case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]) if _has(name, key):
                 return True

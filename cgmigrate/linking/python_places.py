@@ -9,7 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from cgmigrate.documents.python.nodes import parsed
+from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import dotted, last_name
 from cgmigrate.linking.name_appearances import appearances_in
 from cgmigrate.linking.name_places import DOCTEST, FLAG, OpenPlace, PlaceKind
@@ -34,7 +34,7 @@ def python_places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[Ope
             yield OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, PlaceKind.CODE, one.names)
         return
     code = _Code(path, tree, catalogue)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         yield from code.identifiers_in(node)
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
             yield from code.texts_in(node, node.value)
@@ -103,7 +103,7 @@ class _Code:
 def _keywords_of_megatron(tree: ast.Module) -> set[int]:
     """Return the keywords of calls that make an object of a class that is imported from Megatron, of them alone."""
     imported: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.ImportFrom(module=str(module), names=names) if module.partition(".")[0] == "megatron":
                 imported.update(one.asname or one.name for one in names)
@@ -111,7 +111,7 @@ def _keywords_of_megatron(tree: ast.Module) -> set[int]:
                 every = (one for one in names if one.name.partition(".")[0] == "megatron")
                 imported.update(one.asname or "megatron" for one in every)
     keywords: set[int] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         # Beside the keys of a mapping (`**config`), a keyword may be given twice.
         if isinstance(node, ast.Call) and all(one.arg for one in node.keywords):
             callee = dotted(node.func)
@@ -122,9 +122,9 @@ def _keywords_of_megatron(tree: ast.Module) -> set[int]:
 
 def _keywords_beside_objects(tree: ast.Module) -> frozenset[int]:
     """Return the keywords of calls that may set them on what they get: no class, no parameter of the file."""
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
-    known = {(one.name, part.arg) for one in functions for part in ast.walk(one.args) if isinstance(part, ast.arg)}
-    calls = [(last_name(one.func), one) for one in ast.walk(tree) if isinstance(one, ast.Call)]
+    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)]
+    known = {(one.name, part.arg) for one in functions for part in walk(one.args) if isinstance(part, ast.arg)}
+    calls = [(last_name(one.func), one) for one in walk(tree) if isinstance(one, ast.Call)]
     return frozenset(
         id(one)
         for name, call in calls
@@ -137,7 +137,7 @@ def _keywords_beside_objects(tree: ast.Module) -> frozenset[int]:
 def _parsed_arguments(tree: ast.Module) -> set[str]:
     """Return the names of variables and parameters that are the parsed arguments of a program."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.arg(arg=name, annotation=ast.expr() as annotation):
                 if dotted(annotation).rpartition(".")[2] == "Namespace":
@@ -150,7 +150,7 @@ def _parsed_arguments(tree: ast.Module) -> set[str]:
 def _shown_texts(tree: ast.Module) -> set[int]:
     """Return the texts for people: docstrings, messages of errors that are raised, and what is printed as it is."""
     shown: set[int] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Expr(value=value):
                 shown.add(id(value))
@@ -168,17 +168,17 @@ def _shown_texts(tree: ast.Module) -> set[int]:
 def _compared_texts(tree: ast.Module) -> set[int]:
     """Return the texts that code compares with others, or looks for in them."""
     result = set(map(id, searches_in(tree)))
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Compare(left=left, comparators=others):
-                result.update(id(part) for one in (left, *others) for part in ast.walk(one))
+                result.update(id(part) for one in (left, *others) for part in walk(one))
             case ast.Subscript(value=value):
                 result.add(id(value))
     return result
 
 
 def _keys_of_dicts(tree: ast.Module) -> frozenset[int]:
-    return frozenset(id(key) for node in ast.walk(tree) if isinstance(node, ast.Dict) for key in node.keys)
+    return frozenset(id(key) for node in walk(tree) if isinstance(node, ast.Dict) for key in node.keys)
 
 
 def _fields_in(body: list[ast.stmt]) -> Iterator[ast.Name]:

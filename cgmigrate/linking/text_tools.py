@@ -20,7 +20,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import NamedTuple
 
-from cgmigrate.documents.python.nodes import parsed
+from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.megatron.settings import Settings
@@ -318,17 +318,17 @@ def _files_read_by_line(text: str) -> list[tuple[int, list[str]]]:
     """Return the lines of code with a loop over a file whose name it has, each with the names that this may be."""
     tree = _tree(text)
     values: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             values.setdefault(node.targets[0].id, []).append(node.value)
     result = []
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.With(items=[ast.withitem(ast.Call(func=ast.Name("open"), args=[path, *_]), ast.Name(name))]):
                 every = values.get(path.id, [path]) if isinstance(path, ast.Name) else [path]
                 files = [[str(one.value) for one in _texts_in(value) if "." in str(one.value)] for value in every]
                 if all(files):
-                    loops = (one for one in ast.walk(node) if isinstance(one, ast.For) and dotted(one.iter) == name)
+                    loops = (one for one in walk(node) if isinstance(one, ast.For) and dotted(one.iter) == name)
                     result += [(one.lineno, [file[-1].rpartition("/")[2] for file in files]) for one in loops]
     return result
 
@@ -360,7 +360,7 @@ def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
 def _searches_in(tree: ast.AST) -> Iterator[tuple[ast.Constant, bool]]:
     """Yield the texts that code looks for, and whether they may be regular expressions."""
     mappings = _with_keys(tree)
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Compare(left, [ast.In() | ast.NotIn(), *_], [where, *_]) if id(where) not in mappings:
                 yield from ((text, False) for text in _texts_in(left))
@@ -373,9 +373,9 @@ def _searches_in(tree: ast.AST) -> Iterator[tuple[ast.Constant, bool]]:
 def _with_keys(tree: ast.AST) -> set[int]:
     """Return the nodes of names whose entries a function gets by texts, which are mappings and no texts."""
     result: set[int] = set()
-    for function in ast.walk(tree):
+    for function in walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            nodes = [*ast.walk(function)]
+            nodes = [*walk(function)]
             keyed = (one for one in nodes if isinstance(one, ast.Subscript))
             stored = Counter(dotted(one) for one in nodes if isinstance(getattr(one, "ctx", None), ast.Store))
             names = {dotted(one.value) for one in keyed if isinstance(getattr(one.slice, "value", 0), str)}
@@ -388,22 +388,22 @@ def _compared_in(tree: ast.AST) -> Iterator[ast.Constant]:
     """Yield the texts that code compares with a part that it cut from something."""
     cut = {
         one.id
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Assign) and getattr(getattr(node.value, "func", None), "attr", "") in _CUTS
         for target in node.targets
         for one in _names_in(target)
     }
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Compare) and any(one.id in cut for one in _names_in(node.left)):
             yield from (text for one in node.comparators for text in _texts_in(one))
 
 
 def _names_in(node: ast.AST) -> Iterator[ast.Name]:
-    return (one for one in ast.walk(node) if isinstance(one, ast.Name))
+    return (one for one in walk(node) if isinstance(one, ast.Name))
 
 
 def _texts_in(node: ast.AST) -> Iterator[ast.Constant]:
-    every = (one for one in ast.walk(node) if isinstance(one, ast.Constant))
+    every = (one for one in walk(node) if isinstance(one, ast.Constant))
     return (one for one in every if isinstance(one.value, (str, bytes)))
 
 
@@ -489,7 +489,7 @@ def name_patterns_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[Te
         if is_part_of_megatron(path) or path.endswith(PAGES):
             continue
         for at, pattern in _patterns_of(path, texts.text(path), words):
-            if _IS_PATTERN.search(pattern) and _distinguishes(pattern, names):
+            if _IS_PATTERN.search(pattern.replace(".", "")) and _distinguishes(pattern, names):
                 yield path, at, pattern[:60]
 
 
@@ -544,7 +544,7 @@ def _text_of(settings: Settings) -> str:
 @lru_cache(maxsize=4096)
 def _searched_in_objects(text: str) -> list[tuple[int, str]]:
     """Return what code looks for in the texts of objects, with its lines."""
-    nodes = (node for node in ast.walk(_tree(text)) if isinstance(node, (ast.Compare, ast.Call)) and _has_text_of(node))
+    nodes = (node for node in walk(_tree(text)) if isinstance(node, (ast.Compare, ast.Call)) and _has_text_of(node))
     return [(one.lineno, str(one.value)) for node in nodes for one in searches_in(node)]
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.lint.examination import ExaminedFile
@@ -85,7 +86,7 @@ def _table_at(tree: ast.Module, line: int) -> tuple[ast.Name | None, ast.AST]:
     """Return the variable of the innermost statement around a line that gives one a value, and where it is known."""
     scope: ast.AST = tree
     table = None
-    for node in ast.walk(tree):
+    for node in walk(tree):
         first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0) or 0
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() if first <= line <= last:
@@ -96,21 +97,19 @@ def _table_at(tree: ast.Module, line: int) -> tuple[ast.Name | None, ast.AST]:
 
 
 def _imports(name: str, tree: ast.AST) -> bool:
-    return any(
-        one.name in (name, "*") for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names
-    )
+    return any(one.name in (name, "*") for node in walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names)
 
 
 def _uses_of(name: str, tree: ast.AST, *, by_name: bool) -> Iterator[int]:
     """Yield the lines that use a variable, or an attribute of its name; for a decorator, the first of the function."""
     decorated = {
         part: node.lineno
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
         for decorator in node.decorator_list
-        for part in ast.walk(decorator)
+        for part in walk(decorator)
     }
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Name(id=used, lineno=line) if by_name and used == name:
                 yield decorated.get(node, line)

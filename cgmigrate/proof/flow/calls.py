@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow import attributes
@@ -108,7 +109,7 @@ def call_function(run: FlowRun, function: Function, positional: list[object], na
 def _gets_any(function: Function, values: Iterable[object], named: Collection[str]) -> bool:
     """Return whether a function gets settings as any keywords. A context manager takes back what it sets."""
     has_any = function.node.args.kwarg is not None and not KEPT_STATE.isdisjoint(named)
-    if has_any and any(isinstance(one, ast.Yield) for one in ast.walk(function.node)):
+    if has_any and any(isinstance(one, ast.Yield) for one in walk(function.node)):
         _check_passed(function.name, values)
     return has_any
 
@@ -159,7 +160,7 @@ def _returns_unknown(node: ast.AST) -> bool:
         isinstance(one, ast.Return)
         and isinstance(one.value, ast.Call)
         and isinstance(one.value.func, (ast.Subscript, ast.Call))
-        for one in ast.walk(node)
+        for one in walk(node)
     )
 
 

@@ -66,9 +66,9 @@ def _bindings(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
     for node in walk(function):
         match node:
             case ast.Assign(targets=[target], value=value) | ast.For(target=target, iter=value):
-                yield from ((one.id, value) for one in ast.walk(target) if isinstance(one, ast.Name))
+                yield from ((one.id, value) for one in walk(target) if isinstance(one, ast.Name))
             case ast.comprehension(target=target, iter=value):
-                yield from ((one.id, value) for one in ast.walk(target) if isinstance(one, ast.Name))
+                yield from ((one.id, value) for one in walk(target) if isinstance(one, ast.Name))
 
 
 def _is_made(name: ast.expr, bound: dict[str, ast.expr], depth: int = 4) -> bool:

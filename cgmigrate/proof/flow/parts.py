@@ -82,11 +82,9 @@ def of_records(module: Module) -> Iterator[int]:
     for function in walk(module.tree):
         if not isinstance(function, ast.FunctionDef):
             continue
-        records = {name for one in ast.walk(function) for name in _record(one)}
-        for one in ast.walk(function) if records else ():
-            if isinstance(one, ast.Assert) and records & {
-                node.id for node in ast.walk(one) if isinstance(node, ast.Name)
-            }:
+        records = {name for one in walk(function) for name in _record(one)}
+        for one in walk(function) if records else ():
+            if isinstance(one, ast.Assert) and records & {node.id for node in walk(one) if isinstance(node, ast.Name)}:
                 yield from range(one.lineno, (one.end_lineno or one.lineno) + 1)
 
 

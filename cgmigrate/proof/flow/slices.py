@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.proof.flow.dynamic import DYNAMIC, dynamic_lines
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.world import SETTINGS, TRACKERS
@@ -297,7 +298,7 @@ class _Keeping:
         if isinstance(statement, ast.ClassDef) or (bodies_of(statement) and not isinstance(statement, _DEFINITIONS)):
             return False
         has_inner = isinstance(statement, _DEFINITIONS) or "lambda" in ast.unparse(statement)
-        for node in ast.walk(statement):
+        for node in walk(statement):
             match node:
                 case ast.Call(func=ast.Attribute(value=owner, attr=name)) if has_inner and name in _COLLECTING:
                     if self._leads(owner):
@@ -331,10 +332,10 @@ class _Keeping:
     def _need(self, statement: ast.stmt) -> None:
         """Note what a kept statement needs: variables, and the attributes that lead to what it uses."""
         if isinstance(statement, _DEFINITIONS):
-            self.needed.update(node.id for node in ast.walk(statement) if isinstance(node, ast.Name))
+            self.needed.update(node.id for node in walk(statement) if isinstance(node, ast.Name))
             return
         for root in heads_of(statement) if bodies_of(statement) else [statement]:
-            for node in ast.walk(root):
+            for node in walk(root):
                 match node:
                     case ast.Name(id=name):
                         self.needed.add(name)
