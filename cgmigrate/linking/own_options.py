@@ -54,9 +54,10 @@ class OwnOptions:
     def of(self, site: Site) -> str:
         """Return why a flag of a site has to change together with code of the project; empty if it has not."""
         keys = {use.key.rpartition(".")[2] for use in site.written if _FLAG.match(use.key)}
-        for path, lines in self._defined.items():
-            for option in sorted(keys & lines.keys()):
-                if self._may_get(site, path):
+        for path in self._naming:
+            if not is_part_of_megatron(path) and self._may_get(site, path):
+                lines = self._defined_in(path)
+                for option in sorted(keys & lines.keys()):
                     return f"`{option}` is defined by {self.shown(path)}:{lines[option]}, which has to change with it"
         return self._read_by(site, set(map(_underscored, keys)))
 
@@ -65,14 +66,16 @@ class OwnOptions:
 
         What a program is made of may have its arguments under any name.
         """
-        for path, uses in self._uses.items():
-            for name in sorted(uses.any_name.keys() & names):
-                if self._is_made_of(site, path):
-                    return self._reason(name, path, uses.any_name[name])
-        for path, uses in self._uses.items():
-            for name in sorted(uses.by_name.keys() & names):
-                if is_part_of_megatron(path) or self._may_get(site, path):
-                    return self._reason(name, path, uses.by_name[name])
+        code = [one for one in self._naming if one.endswith(".py") and (not is_part_of_megatron(one) or _is_added(one))]
+        for path in code:
+            uses = self._uses_in(path).any_name if self._is_made_of(site, path) else {}
+            for name in sorted(uses.keys() & names):
+                return self._reason(name, path, uses[name])
+        for path in code:
+            may_get = is_part_of_megatron(path) or self._may_get(site, path)
+            uses = self._uses_in(path).by_name if may_get else {}
+            for name in sorted(uses.keys() & names):
+                return self._reason(name, path, uses[name])
         return ""
 
     def reads_of(self, site: Site, names: Collection[str]) -> Mapping[str, str]:
@@ -101,22 +104,19 @@ class OwnOptions:
     def _reason(self, name: str, path: str, line: int) -> str:
         return f"{self.shown(path)}:{line} may read `{name}` of the parsed arguments, and has to change with it"
 
-    @cached_property
-    def _defined(self) -> Mapping[str, Mapping[str, int]]:
-        """The files that define options, with the line of each."""
-        every = ((path, options_defined(path, self.options)) for path in self._naming if not is_part_of_megatron(path))
-        return {path: lines for path, lines in every if lines}
+    @remembered
+    def _defined_in(self, path: str) -> Mapping[str, int]:
+        """Return the options that a file defines, with the line of each."""
+        return options_defined(path, self.options)
 
-    @cached_property
-    def _uses(self) -> Mapping[str, ArgumentUses]:
-        """What files of code do with settings of parsed arguments.
+    @remembered
+    def _uses_in(self, path: str) -> ArgumentUses:
+        """Return what a file does with settings of parsed arguments.
 
         Of Megatron's own files, only that which defines the arguments uses them since the new names are there: others
         are what a fork adds.
         """
-        names = set(map(_underscored, self.options))
-        code = [path for path in self._naming if path.endswith(".py")]
-        return {path: arguments_in(path, names) for path in code if not is_part_of_megatron(path) or _is_added(path)}
+        return arguments_in(path, set(map(_underscored, self.options)))
 
     @cached_property
     def _naming(self) -> list[str]:
