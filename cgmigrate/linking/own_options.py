@@ -72,8 +72,7 @@ class OwnOptions:
             for name in sorted(uses.keys() & names):
                 return self._reason(name, path, uses[name])
         for path in code:
-            may_get = is_part_of_megatron(path) or self._may_get(site, path)
-            uses = self._uses_in(path).by_name if may_get else {}
+            uses = self._uses_in(path).by_name if is_part_of_megatron(path) or self._may_get(site, path) else {}
             for name in sorted(uses.keys() & names):
                 return self._reason(name, path, uses[name])
         return ""

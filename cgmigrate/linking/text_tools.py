@@ -495,13 +495,17 @@ def name_patterns_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[Te
 
 def _patterns_of(path: str, text: str, words: Collection[str]) -> Iterator[tuple[int, str]]:
     """Yield the texts with some words that may be patterns, with their lines: in code, those in quotes."""
-    tree = parsed(text) if path.endswith(".py") else None
-    if tree is not None:
-        every: Iterable[tuple[int, str]] = ((one.lineno, str(one.value)) for one in _texts_in(tree))
-    else:
+    every: Iterable[tuple[int, str]] = _texts_of(text) if path.endswith(".py") else ()
+    if not every:
         lines = ((at, line) for at, line in enumerate(text.split("\n"), 1) if any(word in line for word in words))
         every = ((at, pattern) for at, line in lines for pattern in {*_patterns_in(line)})
     return ((at, one) for at, one in every if any(word in one for word in words))
+
+
+@lru_cache(maxsize=4096)
+def _texts_of(code: str) -> list[tuple[int, str]]:
+    """Return the texts in code, with their lines; it is called again for other names."""
+    return [(one.lineno, str(one.value)) for one in _texts_in(_tree(code))]
 
 
 def _distinguishes(pattern: str, names: Collection[str]) -> bool:
