@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -34,8 +33,9 @@ class ProjectTexts:
         """Return the real paths of the files that contain one of some words, in any case."""
         key = tuple(sorted(set(words)))
         if key not in self._holding:
-            pattern = re.compile("|".join(map(re.escape, key)), re.IGNORECASE)
-            ignored = [one for one in self._ignored if pattern.search(self.text(one))]
+            # For many words, this is much faster than a pattern.
+            texts = ((path, self.text(path).lower()) for path in self._ignored)
+            ignored = [path for path, text in texts if any(word.lower() in text for word in key)]
             searched = map(os.path.realpath, files_git_searches(self.top, key))
             self._holding[key] = sorted(path for path in {*searched, *ignored} if not self._is_rule(path))
         return self._holding[key]

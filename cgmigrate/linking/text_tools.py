@@ -472,7 +472,7 @@ def name_parts_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[TextP
         rf"|(?:(?<=[}}\"'>)])|(?<=%s)|(?<=\$)\w+)(?:{'|'.join(sorted(ends))})(?![\w-])"
     )
     for path in texts.holding((*spelled, *sorted(ends))):
-        if not is_part_of_megatron(path) and (match := pattern.search(texts.text(path))):
+        if not is_part_of_megatron(path) and (match := _first(pattern, texts.text(path))):
             yield path, texts.text(path).count("\n", 0, match.start()) + 1, match.group()
 
 
@@ -484,22 +484,22 @@ def name_patterns_in(texts: ProjectTexts, names: Collection[str]) -> Iterator[Te
     for word in words:
         parts = [(word[:size], word[-size:]) for size in range(_SHORTEST, len(word) + 1)]
         spelled |= {text for begin, end in parts for text in (f"{begin}*", f"*{end}", f"{begin}.*", f"{begin}\\w")}
-    words = {part for word in words for part in (word[:_SHORTEST], word[-_SHORTEST:])}
+    ends = frozenset(part for word in words for part in (word[:_SHORTEST], word[-_SHORTEST:]))
     for path in texts.holding(spelled):
-        if is_part_of_megatron(path) or path.endswith(PAGES):
-            continue
-        for at, pattern in _patterns_of(path, texts.text(path), words):
+        is_other = is_part_of_megatron(path) or path.endswith(PAGES)
+        for at, pattern in _patterns_of(path, texts.text(path), ends) if not is_other else ():
             if _IS_PATTERN.search(pattern.replace(".", "")) and _distinguishes(pattern, names):
                 yield path, at, pattern[:60]
 
 
-def _patterns_of(path: str, text: str, words: Collection[str]) -> Iterator[tuple[int, str]]:
-    """Yield the texts with some words that may be patterns, with their lines: in code, those in quotes."""
+@lru_cache(maxsize=4096)
+def _patterns_of(path: str, text: str, words: frozenset[str]) -> list[tuple[int, str]]:
+    """Return the texts with some words that may be patterns, with their lines: in code, those in quotes."""
     every: Iterable[tuple[int, str]] = _texts_of(text) if path.endswith(".py") else ()
     if not every:
         lines = ((at, line) for at, line in enumerate(text.split("\n"), 1) if any(word in line for word in words))
         every = ((at, pattern) for at, line in lines for pattern in {*_patterns_in(line)})
-    return ((at, one) for at, one in every if any(word in one for word in words))
+    return [(at, one) for at, one in every if any(word in one for word in words)]
 
 
 @lru_cache(maxsize=4096)
