@@ -222,17 +222,17 @@ class OpenPlaces:
         """
         if place.kind is not PlaceKind.KEY or isinstance(place.value, Mapping):
             return True
-        own = os.path.realpath(fix.path)
+        is_same = _is_same(place, fix)
         if place.path.endswith(".json"):
-            return not _is_same(place, fix) or self._loads(own, JSON_WORDS)
-        return (
-            not _is_same(place, fix)
-            and self._loads(own, YAML_WORDS)
-            and not self._readers.are_alternatives(place.path, own)
-        )
+            return not is_same or self._loads(fix.path, JSON_WORDS)
+        if is_same or not self._loads(fix.path, YAML_WORDS):
+            return False
+        return not self._readers.are_alternatives(place.path, os.path.realpath(fix.path))
 
-    def _loads(self, own: str, words: tuple[str, ...]) -> bool:
-        return any(is_of_project(path, own, self.top) for path in self._readers.of(words))
+    @remembered
+    def _loads(self, path: str, words: tuple[str, ...]) -> bool:
+        own = os.path.realpath(path)
+        return any(is_of_project(one, own, self.top) for one in self._readers.of(words))
 
     def _looking_at(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
