@@ -15,8 +15,8 @@ from cgmigrate.project.paths import shown_path
 if TYPE_CHECKING:
     from cgmigrate.report import Reported
 
-_KEPT = {"source", "target", "select", "ignore", "preview", "docs", "exclude", "rule_folders"}
-_KEPT |= {"config", "isolated", "baseline"}
+_OF_FILES = ("config", "isolated", "baseline")
+_KEPT = frozenset(("source", "target", "select", "ignore", "preview", "docs", "exclude", "rule_folders", *_OF_FILES))
 """Options of this run that the next one needs as well."""
 
 

@@ -58,6 +58,7 @@ class FixOutline:
     """What a fix changes in a file: ``before`` and ``after`` are the settings, ``names`` those that change."""
 
     path: str
+    """Its real path."""
     before: Mapping[str, object]
     after: Mapping[str, object]
     names: frozenset[str]
@@ -81,7 +82,7 @@ class FixOutline:
     @property
     def text_change(self) -> TextChange:
         """What it changes in the text of the file."""
-        return TextChange(os.path.realpath(self.path), self.old, self.new, self.names)
+        return TextChange(self.path, self.old, self.new, self.names)
 
 
 @dataclass
@@ -111,7 +112,7 @@ class OpenPlaces:
         ``is_open`` says that the line may get more words than it shows: then whatever has the name can be one of them.
         """
         for place in self._places_of(fix):
-            meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, os.path.realpath(fix.path)))
+            meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, fix.path))
             is_met = (meets and self._reaches(place, fix)) or self._joins_attribute(place)
             # A value that goes may be one that was read over another.
             if is_met or (not fix.after and place.kind is PlaceKind.KEY and self._is_read(place, fix)):
@@ -120,7 +121,7 @@ class OpenPlaces:
 
     @remembered
     def _near(self, path: str) -> ProjectTexts:
-        return near_texts(self.texts, os.path.realpath(path))
+        return near_texts(self.texts, path)
 
     def _expecting(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the keys of data files that have a value which a fix replaces, and which code holds against it.
@@ -163,7 +164,7 @@ class OpenPlaces:
         """Return whether a place is in a program that names the script, or in a list of flags or of output."""
         if place.kind is PlaceKind.FLAG or (place.kind is PlaceKind.DATA and not place.text.isidentifier()):
             return not place.names.isdisjoint(self.catalogue.deprecated)
-        return reaches(self.texts.text(place.path), os.path.realpath(fix.path))
+        return reaches(self.texts.text(place.path), fix.path)
 
     def _fills(self, place: OpenPlace, own: str) -> bool:
         """Return whether a file gives a flag to a script, which it names: from a variable, or from data in YAML."""
@@ -181,7 +182,7 @@ class OpenPlaces:
     def _gets(self, path: str, fix: FixOutline) -> bool:
         """Return whether a test gets what a fix changes: it names what makes it, or goes through all that there is."""
         if not fix.is_proved:
-            return reaches(self.texts.text(path), os.path.realpath(fix.path))
+            return reaches(self.texts.text(path), fix.path)
         words = self._words_of(path)
         return words is None or not fix.makers.isdisjoint(words)
 
@@ -227,12 +228,11 @@ class OpenPlaces:
             return not is_same or self._loads(fix.path, JSON_WORDS)
         if is_same or not self._loads(fix.path, YAML_WORDS):
             return False
-        return not self._readers.are_alternatives(place.path, os.path.realpath(fix.path))
+        return not self._readers.are_alternatives(place.path, fix.path)
 
     @remembered
     def _loads(self, path: str, words: tuple[str, ...]) -> bool:
-        own = os.path.realpath(path)
-        return any(is_of_project(one, own, self.top) for one in self._readers.of(words))
+        return any(is_of_project(one, path, self.top) for one in self._readers.of(words))
 
     def _looking_at(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""
@@ -255,7 +255,7 @@ class OpenPlaces:
         yield from self._name_parts_of(fix) if is_open else ()
         flags = frozenset(self.catalogue.flags[one] for one in fix.names if one in self.catalogue.flags)
         yield from ((one.path, one.line, one.text) for one, _ in self._tests_of(flags, texts))
-        yield from readers_of_words(os.path.realpath(fix.path), fix.old, texts)
+        yield from readers_of_words(fix.path, fix.old, texts)
         loops = (one for one in self._every_loop(texts) if self._is_about_arguments(*one))
         yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, texts)
@@ -275,7 +275,7 @@ class OpenPlaces:
 
     def _name_parts_of(self, fix: FixOutline) -> Iterator[TextPlace]:
         every = self._name_parts(fix.names, self._near(fix.path))
-        return (one for one in every if one[0] != os.path.realpath(fix.path))
+        return (one for one in every if one[0] != fix.path)
 
     @remembered
     def _name_parts(self, names: frozenset[str], texts: ProjectTexts) -> list[TextPlace]:
@@ -324,7 +324,7 @@ def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
     """Return whether a place may set or read what a fix changes in an object or a mapping."""
     if place.kind is PlaceKind.KEYWORD:
         # What a test has as data may be what it expects of the code.
-        return not fix.classes and is_test(os.path.realpath(fix.path)) and not is_test(place.path)
+        return not fix.classes and is_test(fix.path) and not is_test(place.path)
     if place.kind is PlaceKind.FLAG and not place.path.endswith(CODE):
         return False
     # No attribute has a hyphen.

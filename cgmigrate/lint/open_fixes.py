@@ -77,7 +77,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
     old, new = _lines_changed(document, case.site.index, final) if case.final is not None else ("", "")
     accounted = group or frozenset(_lines_with(examined, case.site))
     return FixOutline(
-        examined.path,
+        os.path.realpath(examined.path),
         case.before,
         final,
         frozenset(names) if case.final is not None else frozenset(),
