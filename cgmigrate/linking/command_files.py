@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -360,8 +361,10 @@ def _matches_flags(line: str, flags: str) -> bool:
 
 def _is_in(part: str, flags: str) -> bool:
     """Return whether a text, or a regular expression, matches more than a blank of flags."""
-    try:
-        match = re.search(part, flags)
-    except re.error:
-        match = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            match = re.search(part, flags)
+        except re.error:
+            match = None
     return (part.strip() != "" and part in flags) or (match is not None and match.group().strip() != "")
