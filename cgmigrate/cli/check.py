@@ -9,7 +9,7 @@ import click
 from cgmigrate.cli.console import Output
 from cgmigrate.cli.exit_status import CLEAN, ERROR, command_errors
 from cgmigrate.cli.notes import clean_summary, print_notes
-from cgmigrate.cli.options import CheckMode, Reporting, Selection
+from cgmigrate.cli.options import NOT_PROVING, CheckMode, Proving, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start
 from cgmigrate.project.options import RunOptions, format_of
 from cgmigrate.text.plurals import counted
@@ -28,12 +28,12 @@ def show(selection: Selection, reporting: Reporting, settings: bool) -> int:
     return ERROR if (show_settings_of if settings else show_files_of)(run) else CLEAN
 
 
-def check(selection: Selection, reporting: Reporting, mode: CheckMode) -> int:
+def check(selection: Selection, reporting: Reporting, mode: CheckMode, proving: Proving = NOT_PROVING) -> int:
     """Report the diagnostics of the files; return the exit status."""
     if reporting.statistics:
         reporting = _statistics_format(reporting)
     options = RunOptions(rewrite=False, add_ignore=mode.add_ignore, reason=mode.reason)
-    run, output = start(selection, reporting, options, baseline=mode)
+    run, output = start(selection, reporting, options, baseline=mode, proving=proving)
     writer = _writer(output) if mode.add_ignore else None
 
     def handle(checked: FileResult) -> None:

@@ -17,12 +17,14 @@ from cgmigrate.cli.options import (
     PATH,
     CheckMode,
     FixMode,
+    Proving,
     Reporting,
     Selection,
     complete_explained,
     exclude_option,
     format_option,
     option,
+    proving_options,
     release_options,
     rules_option,
     shared_options,
@@ -88,6 +90,7 @@ def main() -> None:
     ),
 )
 @shared_options
+@proving_options
 @option(
     OUTPUT, "--statistics", is_flag=True, help="Show the number of diagnostics of each rule instead of the diagnostics."
 )
@@ -125,6 +128,7 @@ def check(
     prune_baseline: bool,
     add_ignore: bool,
     reason: str | None,
+    proving: Proving,
 ) -> None:
     """Report deprecated, rejected and ineffective settings in PATHS.
 
@@ -151,7 +155,7 @@ def check(
     if show_settings or show_files:
         sys.exit(checking.show(selection, reporting, settings=show_settings))
     mode = CheckMode(write_baseline, prune_baseline, add_ignore, reason or "")
-    sys.exit(max(recovered, checking.check(selection, reporting, mode)))
+    sys.exit(max(recovered, checking.check(selection, reporting, mode, proving)))
 
 
 @main.command(
@@ -164,6 +168,7 @@ def check(
     ),
 )
 @shared_options
+@proving_options
 @option(FIXES, "--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
 @option(
     FIXES, "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic shows why its fix is unsafe."
@@ -183,6 +188,7 @@ def fix(
     group: str,
     fix_only: bool,
     undo: bool,
+    proving: Proving,
 ) -> None:
     """Rewrite the settings in PATHS so that exactly the same graphs are captured.
 
@@ -211,7 +217,7 @@ def fix(
     if diff and reporting.format:
         raise click.UsageError("--diff prints a patch and no diagnostics: remove --output-format")
     mode = FixMode(diff, unsafe_fixes, interactive, fix_only, group, docs)
-    sys.exit(max(recover(selection.paths), fixing.fix(selection, reporting, mode)))
+    sys.exit(max(recover(selection.paths), fixing.fix(selection, reporting, mode, proving)))
 
 
 @main.command(short_help="Restore the files that the last run wrote.", section=MIGRATE)

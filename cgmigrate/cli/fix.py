@@ -10,7 +10,7 @@ import click
 
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR
 from cgmigrate.cli.notes import clean_summary, print_notes
-from cgmigrate.cli.options import CheckMode, FixMode, Reporting, Selection
+from cgmigrate.cli.options import NOT_PROVING, CheckMode, FixMode, Proving, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start
 from cgmigrate.cli.writer import RunWriter
 from cgmigrate.project.options import RunOptions, format_of
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from cgmigrate.lint.run import Run
 
 
-def fix(selection: Selection, reporting: Reporting, mode: FixMode) -> int:
+def fix(selection: Selection, reporting: Reporting, mode: FixMode, proving: Proving = NOT_PROVING) -> int:
     """Rewrite the files, or show what would change; return the exit status."""
     if mode.interactive:
         reporting = _interactive_format(selection, reporting)
     options = RunOptions(unsafe=mode.unsafe_fixes, group=mode.group, docs=mode.docs)
-    run, output = start(selection, reporting, options, baseline=CheckMode())
+    run, output = start(selection, reporting, options, baseline=CheckMode(), proving=proving)
     if mode.interactive:
         run.chooser = _chooser(output)
     return _Fixing(run, output, mode).fix()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgmigrate.cli.program import PROVE
 from cgmigrate.project.options import release_words
 from cgmigrate.project.paths import shown_path
 
@@ -71,7 +72,9 @@ def _fix(context: click.Context, *further: str, paths: Sequence[str] = ()) -> st
         # What an editor hands over is the text of this file.
         paths = [context.params["stdin_filename"]]
     guard = ["--"] if any(path.startswith("-") for path in paths) else []
-    return shlex.join(["cgmigrate", "fix", *_options(context), *further, *guard, *paths])
+    command = context.meta.get(PROVE, [])
+    proving = [PROVE, *(["--", *command] if command else [])] if context.params.get("prove") else []
+    return shlex.join(["cgmigrate", "fix", *_options(context), *further, *guard, *paths, *proving])
 
 
 def _options(context: click.Context) -> list[str]:

@@ -53,6 +53,19 @@ class Reporting(NamedTuple):
     color: str = "auto"
 
 
+class Proving(NamedTuple):
+    """How fixes are proved by running the user's command; ``prove`` says that they are."""
+
+    prove: bool = False
+    source_command: str = ""
+    source_python: str = ""
+    timeout: float = 3600
+    most_runs: int = 40
+
+
+NOT_PROVING = Proving()
+
+
 class CheckMode(NamedTuple):
     """What ``check`` writes besides its report."""
 
@@ -129,6 +142,7 @@ PATHS = "Paths"
 CONFIGURATION = "Configuration"
 OUTPUT = "Output"
 GATE = "Gates"
+PROVING = "Proof by running"
 """Sections of options in the help."""
 
 
@@ -176,6 +190,39 @@ def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
         option(RELEASES, "--to", "target", type=ReleaseType(), help="The release of megatron-core to migrate to."),
     ]
     return _with(options, command)
+
+
+def proving_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --prove and its options; the command gets them as a `Proving`."""
+
+    @functools.wraps(command)
+    def grouped(*args: Any, **values: Any) -> None:
+        command(*args, proving=Proving(**_taken(values, Proving._fields)), **values)
+
+    options = [
+        option(
+            PROVING,
+            "--prove",
+            is_flag=True,
+            help="Run the command behind `--` in copies of the tree with the old and the new text, and apply the fixes "
+            "that it reaches and that change nothing that it builds or reports. This runs the project's code.",
+        ),
+        option(
+            PROVING, "--source-python", metavar="FILE", type=PATH, help="The Python with the old release, for old text."
+        ),
+        option(
+            PROVING, "--source-command", metavar="COMMAND", help="Run this command for old text under the old release."
+        ),
+        option(
+            PROVING,
+            "--timeout",
+            type=float,
+            metavar="SECONDS",
+            help="Stop a run of the command after this time (3600).",
+        ),
+        option(PROVING, "--max-runs", "most_runs", type=int, metavar="N", help="Run the command at most N times (40)."),
+    ]
+    return _with(options, grouped)
 
 
 def shared_options(command: Callable[..., None]) -> Callable[..., None]:

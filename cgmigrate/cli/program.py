@@ -18,6 +18,7 @@ from cgmigrate.text.escaping import in_line, in_text
 
 BROKEN_PIPE = 141
 """128 + SIGPIPE, as shells report it. It is not 0, since the report is incomplete."""
+PROVE = "--prove"
 INTERRUPTED = 130
 """128 + SIGINT."""
 
@@ -50,7 +51,13 @@ class Command(click.Command):
         """Command lines that the help shows as they are."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the options. Raises click.BadParameter for one whose value is empty."""
+        """Read the options. Raises click.BadParameter for one whose value is empty.
+
+        With ``--prove``, what is behind ``--`` is a command of the user.
+        """
+        if PROVE in args and "--" in args[args.index(PROVE) :]:
+            at = args.index("--", args.index(PROVE))
+            args, ctx.meta[PROVE] = args[:at], args[at + 1 :]
         rest = super().parse_args(ctx, args)
         _refuse_empty(ctx)
         return rest

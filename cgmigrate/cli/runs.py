@@ -12,7 +12,7 @@ import click
 
 from cgmigrate.cli.console import Output
 from cgmigrate.cli.exit_status import command_errors
-from cgmigrate.cli.options import CheckMode, Reporting, Selection
+from cgmigrate.cli.options import NOT_PROVING, CheckMode, Proving, Reporting, Selection
 from cgmigrate.project.options import FORMATS, format_of
 
 if TYPE_CHECKING:
@@ -24,13 +24,20 @@ if TYPE_CHECKING:
 
 
 def start(
-    selection: Selection, reporting: Reporting, options: RunOptions, baseline: CheckMode | None = None
+    selection: Selection,
+    reporting: Reporting,
+    options: RunOptions,
+    baseline: CheckMode | None = None,
+    proving: Proving = NOT_PROVING,
 ) -> tuple[Run, Output]:
     """Return the run for the selected files, and its output.
 
     ``options`` say what the run does with a file; the selection fills in the rest. ``baseline`` says how the
     baseline is used; it is not read where this is None. Raises click.ClickException.
     """
+    if proving.prove:
+        selection = selection if selection.paths else selection._replace(paths=(".",))
+        options = replace(options, follow=True)
     configurations = _configurations(selection)
     format = reporting.format or configurations.for_run().format or FORMATS[0]
     reporting = reporting._replace(format=format)
@@ -42,7 +49,12 @@ def start(
             run.baseline = baseline_of(run, baseline)
     _check_codes(run)
     # With fix, stdout carries the rewritten text.
-    return run, Output(run, reporting, to_stderr=run.options.stdin is not None and run.options.rewrite)
+    output = Output(run, reporting, to_stderr=run.options.stdin is not None and run.options.rewrite)
+    if proving.prove:
+        from cgmigrate.cli.prove import prover
+
+        run.prover = prover(proving, configurations.for_run().prove, output)
+    return run, output
 
 
 def _with_report(options: RunOptions, format: str) -> RunOptions:

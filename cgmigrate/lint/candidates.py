@@ -64,12 +64,12 @@ def _position(edit_set: EditSet, group: FileGroup) -> tuple[int, int]:
         span.start
         for file, index in edit_set.rewrites
         if file == number
-        for span in _spans(group.files[number].document, index)
+        for span in spans_of(group.files[number].document, index)
     ]
     return number, min(starts, default=0)
 
 
-def _spans(document: Document, index: int) -> list[Span]:
+def spans_of(document: Document, index: int) -> list[Span]:
     """Return the spans of the settings of a site, or of a problem, by its index."""
     if index < len(document.sites):
         site = document.sites[index]
@@ -88,7 +88,7 @@ def _name(edit_set: EditSet, group: FileGroup, places: Sequence[Mapping[int, str
     parts = []
     for number, index in edit_set.rewrites:
         file = group.files[number]
-        texts = [" ".join(file.document.text[span.start : span.end].split()) for span in _spans(file.document, index)]
+        texts = [" ".join(file.document.text[span.start : span.end].split()) for span in spans_of(file.document, index)]
         parts.append("\0".join((_in_checkout(file.path), places[number].get(index, ""), *texts)))
     return "\0".join(sorted(parts))
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.explanations import Details
     from cgmigrate.lint.plan import Plan, PlannedFile
     from cgmigrate.lint.suppressions import Suppressed, SuppressionComments
+    from cgmigrate.proof.run.judge import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class FileChecker:
     baseline: Baseline | None
     chooser: FixChooser | None
     notes: list[str]
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    """What runs of a command show of fixes, by the id of the fix."""
     _checked: dict[str, FileResult] = field(default_factory=dict)
     """Files that were planned together with another one, and wait for their turn."""
     _begun: set[str] = field(default_factory=set)
@@ -79,6 +82,10 @@ class FileChecker:
             message = f"the file is not UTF-8 (byte {error.start}, line {line}: {error.reason}), so it is not read"
             return [self._without_known(self._unreadable(source, CheckKind.NOT_UTF8, message))]
         planned = self.planner.plan(file)
+        if self.verdicts:
+            from cgmigrate.lint.proving import judged
+
+            planned = replace(planned, plan=judged(planned.plan, self.verdicts))
         every = [
             (one, self._with_diagnostics(one, of_plan))
             for one, of_plan in zip(planned.files, planned.plan.files, strict=True)
@@ -182,6 +189,7 @@ class FileChecker:
 
         allowed = tuple(Applicability) if self.options.unsafe else (Applicability.SAFE,)
         offered = [fix for fix in plan.fixes if fix.applicability in allowed]
+        offered = [fix for fix in offered if fix.id not in self.verdicts or self.verdicts[fix.id].is_proved]
         if self.options.group:
             offered = [fix for fix in offered if fix.id == self.options.group]
         chosen = {fix.id for fix in offered}

@@ -257,7 +257,8 @@ class Planner:
         count = len(seeds)
         folders = [os.path.join(os.path.realpath(one), "") for one in self.paths or ["."] if os.path.isdir(one)]
         if count <= _MOST_FILES_OF_CODE or (
-            self.options.rewrite and any(seed.startswith(folder) for folder in folders for seed in seeds)
+            (self.options.rewrite or self.options.follow)
+            and any(seed.startswith(folder) for folder in folders for seed in seeds)
         ):
             return True
         self.contexts.unfollowed.append(top)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,10 +17,15 @@ if TYPE_CHECKING:
     from cgmigrate.lint.diagnostics import Context
     from cgmigrate.lint.file_check import FileChecker
     from cgmigrate.lint.file_result import FileResult, FixChooser
+    from cgmigrate.lint.planning import Planner
     from cgmigrate.lint.rules import Rule
     from cgmigrate.project.buffer import Buffer
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.pins.resolution import Resolution
+    from cgmigrate.proof.run.judge import Verdict
+
+    Prover = Callable[[Planner, Sequence[InputFile]], Mapping[str, Verdict]]
+    """Returns what runs of a command show of the fixes of some files, by the id of the fix."""
 
 
 @dataclass(slots=True)
@@ -32,6 +37,7 @@ class Run:
     configurations: Configurations | None = None
     baseline: Baseline | None = None
     chooser: FixChooser | None = None
+    prover: Prover | None = None
     discovery: Discovery | Buffer = field(init=False)
     contexts: FileContexts = field(init=False)
     notes: list[str] = field(default_factory=list)
@@ -65,6 +71,8 @@ class Run:
             # A clean tree needs no checker, whose modules take time to import.
             return
         checker = self.checker(sources)
+        if self.prover is not None:
+            checker.verdicts.update(self.prover(checker.planner, sources))
         for item in inputs:
             yield _checked(checker, item)
             self.examined += 1

@@ -48,6 +48,8 @@ class Configuration:
     ecosystems: tuple[tuple[str, str], ...] = ()
     format: str | None = None
     baseline: str | None = None
+    prove: str = ""
+    """The command line of ``--prove``."""
 
 
 def merged(options: RunOptions, configuration: Configuration) -> RunOptions:

@@ -276,5 +276,6 @@ KEYS: Mapping[str, Key] = {
     "ecosystems": Key("ecosystems", _ecosystems),
     "output-format": Key("format", _format),
     "baseline": Key("baseline", _path),
+    "prove": Key("prove", _text),
 }
 """All keys of a configuration."""

@@ -53,6 +53,8 @@ class RunOptions:
     """Whether the rewritten text is made, besides the diagnostics."""
     edits: bool = False
     """Whether each diagnostic has the edits of its fix."""
+    follow: bool = False
+    """Whether objects of code are followed although nothing is rewritten."""
     details: bool = False
     """Whether what explains a diagnostic (labels, captures, edits) is needed."""
     stdin: tuple[str, bytes] | None = None

@@ -40,6 +40,7 @@ VALID: dict[str, st.SearchStrategy[Any]] = {
     "ecosystems": st.dictionaries(st.just("a/"), st.sampled_from(["nemo-rl", "other-systems"]), max_size=1),
     "output-format": st.sampled_from(FORMATS),
     "baseline": st.just("known.json"),
+    "prove": st.just("pytest tests/recipes"),
 }
 ANYTHING = st.one_of(st.booleans(), st.integers(), st.just(0.17), st.just(""), st.just("word"), st.just(["", 1]))
 
