@@ -183,7 +183,7 @@ def test_hostile_tests_do_no_harm(tree: Path, cgmigrate) -> None:
 def test_a_command_that_kills_its_parent_proves_nothing(tree: Path, cgmigrate) -> None:
     write(tree / "tests/test_hostile.py", "import os\n\n\ndef test_it():\n    os.kill(os.getppid(), 9)\n")
     result = cgmigrate("fix", "--diff", *OPTIONS, "--prove", "--", *TESTS)
-    assert (result.exit_code, "it ended with status -9" in result.stderr) == (2, True)
+    assert (result.exit_code, "Error: --prove: the command " in result.stderr) == (2, True)
 
 
 def test_a_kill_leaves_the_tree_as_it_is_and_no_process(tree: Path, cgmigrate, monkeypatch, tmp_path_factory) -> None:
