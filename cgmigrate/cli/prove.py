@@ -9,7 +9,7 @@ import shlex
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -19,7 +19,7 @@ from cgmigrate.cli.exit_status import CommandError
 from cgmigrate.cli.program import PROVE
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS
 from cgmigrate.project.checkout import project_of
-from cgmigrate.project.paths import is_below
+from cgmigrate.project.set_record import is_running
 from cgmigrate.proof.run.command import Limits, has_offline, run
 from cgmigrate.proof.run.copies import Tree
 from cgmigrate.proof.run.judge import CannotProveError, Judge, Texts, Verdict
@@ -62,7 +62,6 @@ class _Proof:
     proving: Proving
     command: Sequence[str]
     output: Output
-    is_offline: bool = field(default_factory=has_offline)
 
     def verdicts(self, planner: Planner, sources: Sequence[InputFile]) -> Mapping[str, Verdict]:
         """Return what the runs show of the fixes of some files. Raises CommandError."""
@@ -72,19 +71,21 @@ class _Proof:
         fixes = PlannedFixes.of(planner, sources, root)
         if not fixes.every:
             return {}
-        if not self.is_offline:
+        is_offline = has_offline()
+        if not is_offline:
             self.output.message("note: this system lets no user take the network away: the command has it")
         context = planner.contexts.context(sources[0].path)
         is_of_source = bool(self.proving.source_command or self.proving.source_python)
         comparison = Comparison(frozenset(FIELDS), DEPRECATED, context.source, context.target)
         _remove_leftovers()
         with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-", ignore_cleanup_errors=True) as folder:
-            runs = _Runs(self, fixes, root, os.path.realpath(folder))
+            tree = Tree(root, os.path.join(os.path.realpath(folder), "tree"))
+            runs = _Runs(self, fixes, tree, os.path.realpath(folder), is_offline)
             judge = Judge(
                 fixes, runs.run, comparison, runs.run_source if is_of_source else None, self.proving.most_runs
             )
             try:
-                verdicts = kept(runs.key(), judge.verdicts, lambda: judge.before.releases)
+                verdicts = kept(runs.key(comparison), judge.verdicts, lambda: judge.before.releases)
             except CannotProveError as error:
                 raise CommandError(f"--prove: {error}{runs.last_lines}") from error
         for line in _summary(judge, fixes, verdicts):
@@ -98,18 +99,20 @@ class _Runs:
 
     proof: _Proof
     fixes: PlannedFixes
-    root: str
+    tree: Tree
     folder: str
+    is_offline: bool
     last_lines: str = ""
     """The end of what the last run printed."""
 
-    def key(self) -> str:
-        """Return what the verdicts depend on: the tree, the fixes, the command, and where it is started."""
+    def key(self, comparison: Comparison) -> str:
+        """Return what the verdicts depend on: the tree, the fixes and releases, the command, and where it runs."""
         variables = (f"{name}={value}" for name, value in sorted(os.environ.items()))
-        words = (*self.proof.command, str(self.proof.proving), os.path.realpath(os.curdir), *variables, __version__)
+        words = (*self.proof.command, str(self.proof.proving), os.path.realpath(os.curdir), *variables)
+        words = (*words, __version__, str(comparison.source), str(comparison.target))
         made = [one.id for one in self.fixes.every]
         texts = (f"{name} {hashlib.sha256(text).hexdigest()}" for name, text in self.fixes.texts(made).items())
-        return digest_of(self.root, [*words, *texts, *(f"{one.id} {one.is_safe}" for one in self.fixes.every)])
+        return digest_of(self.tree.root, [*words, *texts, *(f"{one.id} {one.is_safe}" for one in self.fixes.every)])
 
     def run(self, texts: Texts, what: str) -> Observations:
         """Run the command with other contents of some files."""
@@ -127,19 +130,20 @@ class _Runs:
 
     def _run(self, command: Sequence[str], texts: Texts, what: str, variables: Mapping[str, str]) -> Observations:
         self.proof.output.message(f"running `{shlex.join(command)}` with the tree {what}")
-        copy, out, temporary = (os.path.join(self.folder, name) for name in ("tree", "observed", "tmp"))
+        root, copy = self.tree.root, self.tree.copy
+        out, temporary = (os.path.join(self.folder, name) for name in ("observed", "tmp"))
         for one in (out, temporary):
             shutil.rmtree(one, ignore_errors=True)
             os.mkdir(one)
-        Tree(self.root, copy).make(texts)
+        self.tree.make(texts)
         task = os.path.join(self.folder, "task.json")
         with open(task, "w", encoding="utf-8") as file:
-            json.dump({"root": self.root, "copy": copy, "out": out, "settings": FIELDS, **self._watched()}, file)
+            json.dump({"root": root, "copy": copy, "out": out, "settings": FIELDS, **self._watched()}, file)
         ended = run(
             [self._word(one, copy) for one in command],
-            os.path.join(copy, os.path.relpath(os.path.realpath(os.curdir), self.root)),
-            {VARIABLE: task, "TMPDIR": temporary, **_in_copy("PYTHONPATH", self.root, copy), **variables},
-            offline=self.proof.is_offline,
+            os.path.join(copy, os.path.relpath(os.path.realpath(os.curdir), root)),
+            {VARIABLE: task, "TMPDIR": temporary, **self.tree.variable("PYTHONPATH"), **variables},
+            offline=self.is_offline,
             limits=Limits(self.proof.proving.timeout),
         )
         self.last_lines = "".join(f"\n  {line}" for line in ended.output.splitlines()[-5:])
@@ -162,15 +166,8 @@ def _remove_leftovers() -> None:
     """Remove the copies of a run that was killed."""
     for name in os.listdir(tempfile.gettempdir()):
         process = name.removeprefix(_FOLDER).partition("-")[0]
-        if name.startswith(_FOLDER) and process.isdigit() and not os.path.exists(f"/proc/{process}"):
+        if name.startswith(_FOLDER) and process.isdigit() and not is_running(int(process)):
             shutil.rmtree(os.path.join(tempfile.gettempdir(), name), ignore_errors=True)
-
-
-def _in_copy(name: str, root: str, copy: str) -> dict[str, str]:
-    """Return a variable whose paths in the tree are those of its copy."""
-    parts = [os.path.realpath(one) for one in os.environ.get(name, "").split(os.pathsep) if one]
-    moved = [copy + one[len(root) :] if is_below(one, root) else one for one in parts]
-    return {name: os.pathsep.join(moved)} if moved else {}
 
 
 def _summary(judge: Judge, fixes: PlannedFixes, verdicts: Mapping[str, Verdict]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.lint.candidates import spans_of
 from cgmigrate.lint.diagnostics import Applicability, Fix, LintDiagnostic
@@ -81,18 +82,15 @@ class PlannedFixes:
     def _lines(self, plan: Plan, place: SitePlace) -> Iterator[tuple[str, int]]:
         """Yield the lines that Python executes for a place; of a file of data, line 0."""
         file = plan.group.files[place[0]]
-        name = os.path.relpath(os.path.realpath(file.path), self.root)
+        name = self._name(file.path)
         document = outer_of(file.document)
         if not isinstance(document, PythonDocument) or document.tree is None:
             yield name, 0
             return
         lines = {line for span in spans_of(file.document, place[1]) for line in span.lines(file.document.text)}
-        statements = [node for node in ast.walk(document.tree) if isinstance(node, ast.stmt)]
-        around = [one for one in statements if lines & set(range(one.lineno, (one.end_lineno or one.lineno) + 1))]
-        for one in around:
-            if not hasattr(one, "body"):
-                lines |= set(range(one.lineno, (one.end_lineno or one.lineno) + 1))
-        yield from ((name, line) for line in lines)
+        statements = (node for node in walk(document.tree) if isinstance(node, ast.stmt) and not hasattr(node, "body"))
+        spans = [range(one.lineno, (one.end_lineno or one.lineno) + 1) for one in statements]
+        yield from ((name, line) for line in lines.union(*(span for span in spans if not lines.isdisjoint(span))))
 
     def texts(self, ids: Collection[str]) -> dict[str, bytes]:
         """Return the files that some fixes change, with these fixes."""
@@ -110,14 +108,12 @@ class PlannedFixes:
 
     def others(self, places: Collection[int], ids: Collection[str]) -> dict[str, bytes]:
         """Return the files with some fixes in which some places capture something else; without those that cannot."""
-        chosen: dict[tuple[int, int], list[int]] = {}
+        chosen: dict[tuple[int, int], tuple[Plan, list[int]]] = {}
         for number in places:
             plan, (at, index) = self._places[number]
-            chosen.setdefault((id(plan), at), []).append(index)
+            chosen.setdefault((id(plan), at), (plan, []))[1].append(index)
         result = self.texts(ids)
-        plans = {id(plan): plan for plan, _ in self._places}
-        for (plan_id, at), indices in chosen.items():
-            plan = plans[plan_id]
+        for (_, at), (plan, indices) in chosen.items():
             file, rewrites = plan.group.files[at], dict[int, Settings]()
             for one in plan.candidates:
                 rewrites |= one.edit_set.in_file(at) if one.fix.id in ids and one.is_written else {}

@@ -128,18 +128,17 @@ def is_abandoned(descriptor: int) -> bool:
         return True
     try:
         head = json.loads(_lines(descriptor)[0])
-        return head["host"] == _host() and not _is_running(head["process"])
+        return head["host"] == _host() and not is_running(head["process"])
     except (IndexError, KeyError, TypeError, ValueError):
         return False
 
 
-def _is_running(process: int) -> bool:
+def is_running(process: int) -> bool:
+    """Return whether a process of this machine runs."""
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

@@ -37,7 +37,6 @@ class Ended:
     status: int
     stopped: str = ""
     output: str = ""
-    seconds: float = 0
 
 
 def has_offline() -> bool:
@@ -54,7 +53,7 @@ def run(command: Sequence[str], folder: str, variables: Mapping[str, str], *, of
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [_OBSERVER, environment.get("PYTHONPATH", "")]))
     environment["PYTEST_PLUGINS"] = ",".join(filter(None, ["cgmigrate_pytest", environment.get("PYTEST_PLUGINS", "")]))
     words = [sys.executable, "-IS", _LAUNCHER, "offline" if offline else "online", *command]
-    begin, tail = time.monotonic(), bytearray()
+    tail = bytearray()
     process = subprocess.Popen(
         words,
         cwd=folder,
@@ -74,7 +73,7 @@ def run(command: Sequence[str], folder: str, variables: Mapping[str, str], *, of
         _end(process, mark)
     reader.join(5)
     process.stdout.close()
-    return Ended(process.returncode, stopped, tail.decode("utf-8", "replace"), time.monotonic() - begin)
+    return Ended(process.returncode, stopped, tail.decode("utf-8", "replace"))
 
 
 def _keep_end(descriptor: int, tail: bytearray) -> None:

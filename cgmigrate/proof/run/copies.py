@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.project.checkout import SKIPPED, files_git_ignores
 from cgmigrate.project.git import run_git
+from cgmigrate.project.paths import is_below
 
 _MOST_IGNORED = 16 << 20
 """Bytes of a file that git ignores and a command may need, such as a compiled module; larger ones are results."""
@@ -43,6 +44,12 @@ class Tree:
                 file.write(content)
             # What Python compiled of another text of the same size must not be taken for this one.
             os.utime(target, (stamp := next(self._numbers), stamp))
+
+    def variable(self, name: str) -> dict[str, str]:
+        """Return a variable of the environment whose paths in the tree are those of its copy."""
+        parts = [os.path.realpath(one) for one in os.environ.get(name, "").split(os.pathsep) if one]
+        moved = [self.copy + one[len(self.root) :] if is_below(one, self.root) else one for one in parts]
+        return {name: os.pathsep.join(moved)} if moved else {}
 
 
 def files_of(root: str) -> Iterator[str]:

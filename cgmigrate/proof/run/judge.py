@@ -1,7 +1,7 @@
 """Which fixes some runs of a command prove: nothing differs with them, and the command would show if they were wrong.
 
 That a place is executed does not mean that anything depends on it. A place counts as reached if the command reaches
-it and ends otherwise, or builds something else, when this place alone gets other settings.
+it, and builds a configuration that captures something else when this place gets other settings.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Proposals(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the runs show of one fix: it is proved, or different with it, or not reached."""
+    """What the runs show of one fix: it is proved, or something differs with it."""
 
     is_proved: bool
     text: str
@@ -81,8 +81,10 @@ class Judge:
     runs: int = 0
     flaky: list[str] = field(default_factory=list)
     unsettled: int = 0
-    """Fixes that more runs could have judged."""
+    """Places that more runs could have judged."""
     _before: Observations | None = None
+    _after: Observations | None = None
+    """The last run with fixes."""
     _source: Observations | None = None
 
     @property
@@ -97,7 +99,9 @@ class Judge:
         made = [one.id for one in self.proposals.every]
         withheld: dict[str, Verdict] = {}
         while differing := self._differing(made, "with all fixes" if not withheld else "without what differed"):
-            causes = self._causes(self._near(made, differing), differing) or self._causes(made, differing)
+            near = self._near(made, differing)
+            now = self._differing(near, _with(near)) if 0 < len(near) < len(made) else {}
+            causes = self._causes(near, now) if now else self._causes(made, differing)
             withheld |= {name: Verdict(False, how) for name, how in causes.items()}
             made = [one for one in made if one not in withheld]
         return {**withheld, **self._proved(made)}
@@ -129,21 +133,19 @@ class Judge:
         """Return the tests in which the text with some fixes differs from the old one, each with how."""
         if not ids:
             return {}
-        return self._compared(self._run(self.proposals.texts(ids), what), ids)
+        self._after = self._run(self.proposals.texts(ids), what)
+        return self._compared(self._after, ids)
 
     def _compared(self, after: Observations, ids: Collection[str]) -> dict[str, str]:
         """Return the tests in which a run differs; of the old release only those that meet no place without its fix."""
-        differing = dict(self.comparison.built_otherwise(self.before, after))
-        differing |= dict(outcomes_otherwise(self.before, after))
+        base, old = self._source or self.before, set[str]()
         if self._source is not None:
-            places = (place for one in self.proposals.every if one.id not in ids for place in one.places)
-            old = {test for place in places for test in self._tests_of(place)} | (
-                {STATUS} if len(ids) < len(self.proposals.every) else set()
-            )
-            differing = dict(self.comparison.built_otherwise(self._source, after, of_source=True))
-            differing |= dict(outcomes_otherwise(self._source, after))
-            differing = {test: how for test, how in differing.items() if test not in old}
-        return {test: how for test, how in differing.items() if test not in self.flaky}
+            left = [one for one in self.proposals.every if one.id not in ids]
+            old = {test for one in left for place in one.places for test in self._tests_of(place)}
+            old |= {STATUS} if left else set()
+        differing = dict(self.comparison.built_otherwise(base, after, of_source=self._source is not None))
+        differing |= dict(outcomes_otherwise(base, after))
+        return {test: how for test, how in differing.items() if test not in old and test not in self.flaky}
 
     def _near(self, made: Sequence[str], differing: Mapping[str, str]) -> list[str]:
         """Return the fixes with places that tests reach which differ."""
@@ -153,14 +155,11 @@ class Judge:
 
     def _causes(self, ids: Sequence[str], differing: Mapping[str, str]) -> dict[str, str]:
         """Return the fixes that make a difference, each with how; all of them where halves of them make none alone."""
-        if ids and len(ids) < len(self.proposals.every):
-            differing = self._differing(ids, f"with {counted(len(ids), 'fix', 'fixes')}")
-        if not differing or not ids:
-            return {}
         causes: dict[str, str] = {}
         if len(ids) > 1 and self.runs < self.most_runs // 2:
             for half in (ids[: len(ids) // 2], ids[len(ids) // 2 :]):
-                causes |= self._causes(half, differing)
+                if now := self._differing(half, _with(half)):
+                    causes |= self._causes(half, now)
         return causes or dict.fromkeys(ids, next(iter(differing.values())))
 
     def _proved(self, made: Collection[str]) -> dict[str, Verdict]:
@@ -183,7 +182,8 @@ class Judge:
     def _seen(self, tests: Mapping[Place, frozenset[str]], made: Collection[str]) -> set[Place]:
         """Return the places on whose settings a configuration depends: that a test ends otherwise shows too little."""
         seen, left = set[Place](), list(tests)
-        after = self._run(self.proposals.texts(made), "with all fixes, once more") if left else None
+        # What was run last is the text with these fixes.
+        after = self._after
         if len(_apart(left, tests)) < len(left):
             # With other settings at all places, most of those on which nothing depends are known at once.
             changed = self._with_others(left, made, after)
@@ -206,6 +206,10 @@ class Judge:
     def _counted(self, tests: Collection[str]) -> str:
         built = sum(len(self.before.built.get(test, ())) for test in (tests if tests != {""} else self.before.built))
         return f"{built:,} configurations, {len([one for one in tests if one]) or self.before.tests:,} tests"
+
+
+def _with(ids: Sequence[str]) -> str:
+    return f"with {counted(len(ids), 'fix', 'fixes')}"
 
 
 def _apart(places: Sequence[Place], tests: Mapping[Place, frozenset[str]]) -> list[Place]:

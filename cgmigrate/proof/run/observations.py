@@ -108,13 +108,8 @@ class Comparison:
                 keys = {key for key in before.fields if before.fields[key] != after.fields.get(key)}
                 volatile |= {(before.name, key) for key in keys - self.settings}
         own = replace(self, volatile=volatile)
-        return own, sorted(
-            {
-                **dict(own.built_otherwise(one, other)),
-                **dict(outcomes_otherwise(one, other)),
-                **dict(outcomes_otherwise(other, one)),
-            }
-        )
+        differing = (own.built_otherwise(one, other), outcomes_otherwise(one, other), outcomes_otherwise(other, one))
+        return own, sorted({test for each in differing for test, _ in each})
 
     def built_otherwise(
         self, before: Observations, after: Observations, *, of_source: bool = False
@@ -124,28 +119,18 @@ class Comparison:
         What the old text captures under its own release is no difference if the new text captures it under its own.
         """
         for test in {**before.built, **after.built}:
-            old = [self._validated(one, self.target) for one in before.built.get(test, ())]
-            new = [self._validated(one, self.target) for one in after.built.get(test, ())]
-            if of_source or Counter(old) != Counter(new):
-                lost = [
-                    one
-                    for one, text in zip(before.built.get(test, ()), old, strict=True)
-                    if text not in new or of_source
-                ]
-                gained = [
-                    one
-                    for one, text in zip(after.built.get(test, ()), new, strict=True)
-                    if text not in old or of_source
-                ]
-                was = Counter(self._by_release(one, self.source, with_fields=not of_source) for one in lost)
-                now = Counter(self._by_release(one, self.target, with_fields=not of_source) for one in gained)
-                if was != now or not lost:
-                    pair = (
-                        (was - now, now - was)
-                        if of_source
-                        else (Counter(old) - Counter(new), Counter(new) - Counter(old))
-                    )
-                    yield test, _described(test, next(iter(pair[0]), None), next(iter(pair[1]), None))
+            lost, gained = before.built.get(test, []), after.built.get(test, [])
+            old, new = (Counter(self._validated(one, self.target) for one in every) for every in (lost, gained))
+            if not of_source:
+                if old == new:
+                    continue
+                lost = [one for one in lost if self._validated(one, self.target) not in new]
+                gained = [one for one in gained if self._validated(one, self.target) not in old]
+            was = Counter(self._by_release(one, self.source, with_fields=not of_source) for one in lost)
+            now = Counter(self._by_release(one, self.target, with_fields=not of_source) for one in gained)
+            if was != now or not lost:
+                first, second = (was, now) if of_source else (old, new)
+                yield test, _described(test, next(iter(first - second), None), next(iter(second - first), None))
 
     def _by_release(self, one: Built, release: Release, *, with_fields: bool) -> _Identity:
         """Return what a configuration captures by its settings as code set them, with its other fields."""
@@ -204,12 +189,11 @@ def _described(test: str, old: _Identity | None, new: _Identity | None) -> str:
 
 
 def _flat(value: object, name: str = "") -> dict[str, object]:
-    """Return the values in nested lists and dicts by their paths."""
-    match value:
-        case dict():
-            pairs = [(f"{name}.{key}".strip("."), part) for key, part in value.items()]
-        case list() if not name or any(isinstance(part, dict) for part in value):
-            pairs = [(name, part) for part in value]
-        case _:
-            return {name or "error": value}
+    """Return the values in nested dicts, and in dicts in lists, by their paths."""
+    if isinstance(value, dict):
+        pairs = [(f"{name}.{key}".strip("."), part) for key, part in value.items()]
+    elif isinstance(value, list) and any(isinstance(part, dict) for part in value):
+        pairs = [(name, part) for part in value]
+    else:
+        return {name: value}
     return {key: one for path, part in pairs for key, one in _flat(part, path).items()}

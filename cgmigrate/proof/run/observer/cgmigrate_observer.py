@@ -23,7 +23,7 @@ from typing import Any
 VARIABLE = "CGMIGRATE_OBSERVER"
 _SIMPLE = (bool, int, float, str, type(None))
 _MOST_PENDING = 20_000
-"""Configurations of one test; what is made beyond them is counted only."""
+"""Configurations of one test; what is made beyond them is not written."""
 
 
 _real = functools.cache(os.path.realpath)
@@ -359,7 +359,7 @@ def start() -> Observer | None:
         observer.watch_lines()
     if observer.files:
         sys.addaudithook(observer.audit)
-    observer.write(kind="process", program=os.path.basename(sys.argv[0]) if getattr(sys, "argv", None) else "")
+    observer.write(kind="process")
     os.register_at_fork(after_in_child=observer.start_process)
     atexit.register(observer.flush)
     return observer
