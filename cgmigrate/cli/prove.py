@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
+import functools
 import json
 import os
 import shlex
@@ -19,8 +20,9 @@ from cgmigrate.cli.exit_status import CommandError
 from cgmigrate.cli.program import PROVE
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS
 from cgmigrate.project.checkout import project_of
-from cgmigrate.project.set_record import is_running
-from cgmigrate.proof.run.command import Limits, has_offline, run
+from cgmigrate.project.paths import is_below
+from cgmigrate.project.temporary_files import lock, removed_if_interrupted
+from cgmigrate.proof.run.command import has_offline, run
 from cgmigrate.proof.run.copies import Tree
 from cgmigrate.proof.run.judge import CannotProveError, Judge, Texts, Verdict
 from cgmigrate.proof.run.kept import digest_of, kept
@@ -49,55 +51,48 @@ def prover(
         raise click.UsageError("--prove runs a command: give it behind `--`, or as `prove` in the configuration")
     if output.run.options.stdin is not None:
         raise click.UsageError("--prove runs a command in the tree: give paths, not -")
-    return _Proof(proving, command, output).verdicts
+    return functools.partial(_verdicts, proving, command, output)
 
 
 _FOLDER = "cgmigrate-prove-"
 
 
-@dataclass(slots=True)
-class _Proof:
-    """Runs a command for the fixes of one run of cgmigrate."""
+def _verdicts(
+    proving: Proving, command: Sequence[str], output: Output, planner: Planner, sources: Sequence[InputFile]
+) -> Mapping[str, Verdict]:
+    """Return what runs of a command show of the fixes of some files. Raises CommandError."""
+    from cgmigrate.lint.proving import PlannedFixes
 
-    proving: Proving
-    command: Sequence[str]
-    output: Output
-
-    def verdicts(self, planner: Planner, sources: Sequence[InputFile]) -> Mapping[str, Verdict]:
-        """Return what the runs show of the fixes of some files. Raises CommandError."""
-        from cgmigrate.lint.proving import PlannedFixes
-
-        root = project_of(os.path.realpath(os.curdir))
-        fixes = PlannedFixes.of(planner, sources, root)
-        if not fixes.every:
-            return {}
-        is_offline = has_offline()
-        if not is_offline:
-            self.output.message("note: this system lets no user take the network away: the command has it")
-        context = planner.contexts.context(sources[0].path)
-        is_of_source = bool(self.proving.source_command or self.proving.source_python)
-        comparison = Comparison(frozenset(FIELDS), DEPRECATED, context.source, context.target)
-        _remove_leftovers()
-        with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-", ignore_cleanup_errors=True) as folder:
-            tree = Tree(root, os.path.join(os.path.realpath(folder), "tree"))
-            runs = _Runs(self, fixes, tree, os.path.realpath(folder), is_offline)
-            judge = Judge(
-                fixes, runs.run, comparison, runs.run_source if is_of_source else None, self.proving.most_runs
-            )
-            try:
-                verdicts = kept(runs.key(comparison), judge.verdicts, lambda: judge.before.releases)
-            except CannotProveError as error:
-                raise CommandError(f"--prove: {error}{runs.last_lines}") from error
-        for line in _summary(judge, fixes, verdicts):
-            self.output.message(line)
-        return verdicts
+    root = project_of(os.path.realpath(os.curdir))
+    if outside := next((one.path for one in sources if not is_below(os.path.realpath(one.path), root)), ""):
+        raise CommandError(f"--prove: {outside} is outside of {root}, where the command runs")
+    fixes = PlannedFixes.of(planner, sources, root)
+    if not fixes.every:
+        return {}
+    if not (is_offline := has_offline()):
+        output.message("note: this system lets no user take the network away: the command has it")
+    context = planner.contexts.context(sources[0].path)
+    comparison = Comparison(frozenset(FIELDS), DEPRECATED, context.source, context.target)
+    with removed_if_interrupted(), _folder() as folder:
+        runs = _Runs(proving, command, output, fixes, Tree(root, os.path.join(folder, "tree")), folder, is_offline)
+        is_of_source = proving.source_command or proving.source_python
+        judge = Judge(fixes, runs.run, comparison, runs.run_source if is_of_source else None, proving.most_runs)
+        try:
+            verdicts = kept(runs.key(comparison), judge.verdicts, lambda: judge.before.releases)
+        except CannotProveError as error:
+            raise CommandError(f"--prove: {error}{runs.last_lines}") from error
+    for line in _summary(judge, fixes, verdicts):
+        output.message(line)
+    return verdicts
 
 
 @dataclass(slots=True)
 class _Runs:
     """The runs of a command in ``folder``, and what is watched in them."""
 
-    proof: _Proof
+    proving: Proving
+    command: Sequence[str]
+    output: Output
     fixes: PlannedFixes
     tree: Tree
     folder: str
@@ -107,29 +102,25 @@ class _Runs:
 
     def key(self, comparison: Comparison) -> str:
         """Return what the verdicts depend on: the tree, the fixes and releases, the command, and where it runs."""
-        variables = (f"{name}={value}" for name, value in sorted(os.environ.items()))
-        words = (*self.proof.command, str(self.proof.proving), os.path.realpath(os.curdir), *variables)
-        words = (*words, __version__, str(comparison.source), str(comparison.target))
-        made = [one.id for one in self.fixes.every]
-        texts = (f"{name} {hashlib.sha256(text).hexdigest()}" for name, text in self.fixes.texts(made).items())
-        return digest_of(self.tree.root, [*words, *texts, *(f"{one.id} {one.is_safe}" for one in self.fixes.every)])
+        every, releases = self.fixes.every, (comparison.source, comparison.target)
+        where = (self.proving, os.path.realpath(os.curdir), sorted(os.environ.items()), __version__, *releases)
+        fixes = ([(one.id, one.is_safe) for one in every], sorted(self.fixes.texts([one.id for one in every]).items()))
+        return digest_of(self.tree.root, map(str, (*self.command, *where, *fixes)))
 
     def run(self, texts: Texts, what: str) -> Observations:
         """Run the command with other contents of some files."""
-        return self._run(self.proof.command, texts, what, {})
+        return self._run(self.command, texts, what, {})
 
     def run_source(self) -> Observations:
         """Run the command of the old release with the old text."""
-        proving = self.proof.proving
-        command = shlex.split(proving.source_command) or self.proof.command
-        variables = {}
-        if proving.source_python:
-            folder = os.path.dirname(os.path.abspath(proving.source_python))
+        command, variables = shlex.split(self.proving.source_command) or self.command, {}
+        if self.proving.source_python:
+            folder = os.path.dirname(os.path.abspath(self.proving.source_python))
             variables = {"PATH": os.pathsep.join([folder, os.environ.get("PATH", os.defpath)])}
         return self._run(command, {}, "as it is, under the old release", variables)
 
     def _run(self, command: Sequence[str], texts: Texts, what: str, variables: Mapping[str, str]) -> Observations:
-        self.proof.output.message(f"running `{shlex.join(command)}` with the tree {what}")
+        self.output.message(f"running `{shlex.join(command)}` with the tree {what}")
         root, copy = self.tree.root, self.tree.copy
         out, temporary = (os.path.join(self.folder, name) for name in ("observed", "tmp"))
         for one in (out, temporary):
@@ -144,7 +135,7 @@ class _Runs:
             os.path.join(copy, os.path.relpath(os.path.realpath(os.curdir), root)),
             {VARIABLE: task, "TMPDIR": temporary, **self.tree.variable("PYTHONPATH"), **variables},
             offline=self.is_offline,
-            limits=Limits(self.proof.proving.timeout),
+            seconds=self.proving.timeout,
         )
         self.last_lines = "".join(f"\n  {line}" for line in ended.output.splitlines()[-5:])
         return Observations.read(out, ended)
@@ -157,17 +148,30 @@ class _Runs:
         return {"lines": code, "files": [path for path in lines if path not in code]}
 
     def _word(self, word: str, copy: str) -> str:
-        """Return a word of the command; a file that the copy lacks (`.venv/bin/pytest`) is the tree's own."""
-        is_own = os.sep in word and os.path.exists(word) and not os.path.isabs(word)
-        return os.path.abspath(word) if is_own and not os.path.exists(os.path.join(copy, word)) else word
+        """Return a word of the command with a path in the copy; what that lacks (`.venv/bin/pytest`) is the own one."""
+        option, equals, path = word.rpartition("=")
+        if os.sep not in path or not os.path.exists(path):
+            return word
+        at = os.path.abspath(path)
+        moved = copy + at[len(self.tree.root) :] if is_below(at, self.tree.root) else at
+        return f"{option}{equals}{moved if os.path.exists(moved) else at}"
 
 
-def _remove_leftovers() -> None:
-    """Remove the copies of a run that was killed."""
+@contextlib.contextmanager
+def _folder() -> Iterator[str]:
+    """Create a folder for copies; a lock distinguishes it from that of a run that was killed, which is removed."""
     for name in os.listdir(tempfile.gettempdir()):
-        process = name.removeprefix(_FOLDER).partition("-")[0]
-        if name.startswith(_FOLDER) and process.isdigit() and not is_running(int(process)):
-            shutil.rmtree(os.path.join(tempfile.gettempdir(), name), ignore_errors=True)
+        with contextlib.suppress(OSError):
+            if name.startswith(_FOLDER):
+                left = os.path.join(tempfile.gettempdir(), name)
+                descriptor = os.open(left, os.O_RDONLY)
+                if lock(descriptor, wait=False):
+                    shutil.rmtree(left, ignore_errors=True)
+                os.close(descriptor)
+    with tempfile.TemporaryDirectory(prefix=_FOLDER, ignore_cleanup_errors=True) as folder:
+        lock(descriptor := os.open(folder, os.O_RDONLY), wait=False)
+        yield os.path.realpath(folder)
+        os.close(descriptor)
 
 
 def _summary(judge: Judge, fixes: PlannedFixes, verdicts: Mapping[str, Verdict]) -> Iterator[str]:
@@ -176,7 +180,7 @@ def _summary(judge: Judge, fixes: PlannedFixes, verdicts: Mapping[str, Verdict])
     unsafe = sum(not one.is_safe and one.id not in verdicts for one in fixes.every)
     yield (
         f"Proved by running: {counted(proved, 'fix', 'fixes')} now safe, {len(verdicts) - proved} withheld, "
-        f"{unsafe} not reached ({counted(judge.runs, 'run')})"
+        f"{unsafe} not reached or without effect ({counted(judge.runs, 'run')})"
     )
     if judge.unsettled:
         yield f"note: {counted(judge.unsettled, 'place')} would need more than {judge.most_runs} runs (--max-runs)"
@@ -184,7 +188,6 @@ def _summary(judge: Judge, fixes: PlannedFixes, verdicts: Mapping[str, Verdict])
         yield f"note: not used, since it ends differently without a change: {test}"
     if judge.runs and judge.before.ended.status:
         yield f"note: the command ends with {judge.before.ended.status} before anything is changed"
-    titles = {one.id: one.title for one in fixes.every}
-    for id, one in verdicts.items():
-        if not one.is_proved:
-            yield f"withheld: {titles[id]}: {one.text}"
+    for proposal in fixes.every:
+        if proposal.id in verdicts and not (verdict := verdicts[proposal.id]).is_proved:
+            yield f"withheld: {proposal.title}: {verdict.text}"

@@ -189,7 +189,6 @@ class FileChecker:
 
         allowed = tuple(Applicability) if self.options.unsafe else (Applicability.SAFE,)
         offered = [fix for fix in plan.fixes if fix.applicability in allowed]
-        offered = [fix for fix in offered if fix.id not in self.verdicts or self.verdicts[fix.id].is_proved]
         if self.options.group:
             offered = [fix for fix in offered if fix.id == self.options.group]
         chosen = {fix.id for fix in offered}

@@ -149,7 +149,8 @@ def judged(plan: Plan, verdicts: Mapping[str, Verdict]) -> Plan:
     files = tuple(
         replace(file, diagnostics=tuple(_judged(one, verdicts) for one in file.diagnostics)) for file in plan.files
     )
-    return replace(plan, fixes=tuple(_fix(one, verdicts) for one in plan.fixes), files=files)
+    withheld = {id for id, verdict in verdicts.items() if not verdict.is_proved}
+    return replace(plan, fixes=tuple(_fix(one, verdicts) for one in plan.fixes if one.id not in withheld), files=files)
 
 
 def _judged(diagnostic: LintDiagnostic, verdicts: Mapping[str, Verdict]) -> LintDiagnostic:
@@ -159,13 +160,8 @@ def _judged(diagnostic: LintDiagnostic, verdicts: Mapping[str, Verdict]) -> Lint
     if verdict.is_proved:
         notes = (*diagnostic.notes, f"proved by running: {verdict.text}")
         return replace(diagnostic, fix=_fix(fix, verdicts), because="", notes=notes)
-    return replace(diagnostic, fix=_fix(fix, verdicts), because=f"when run, {verdict.text}")
+    return diagnostic.without_fix(f"when run, {verdict.text}", "")
 
 
 def _fix(fix: Fix, verdicts: Mapping[str, Verdict]) -> Fix:
-    verdict = verdicts.get(fix.id)
-    if verdict is None:
-        return fix
-    if verdict.is_proved:
-        return replace(fix, applicability=Applicability.SAFE, because=())
-    return replace(fix, applicability=Applicability.UNSAFE, because=(f"when run, {verdict.text}",))
+    return replace(fix, applicability=Applicability.SAFE, because=()) if fix.id in verdicts else fix

@@ -20,14 +20,8 @@ _OBSERVER = os.path.join(os.path.dirname(_LAUNCHER), "observer")
 _MARK = "CGMIGRATE_RUN"
 _SHOWN = 4096
 """Bytes of a command's output that are kept: the last ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of one run: seconds, and the share of the machine's memory that its processes may hold together."""
-
-    seconds: float = 3600
-    memory: float = 0.9
+_MOST_MEMORY = 0.9
+"""The share of the machine's memory that its processes may have together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +38,8 @@ def has_offline() -> bool:
     return subprocess.run([sys.executable, "-IS", _LAUNCHER, "offline"], check=False).returncode == 0
 
 
-def run(command: Sequence[str], folder: str, variables: Mapping[str, str], *, offline: bool, limits: Limits) -> Ended:
-    """Run a command in a folder until it ends or passes a limit; none of its processes is left."""
+def run(command: Sequence[str], folder: str, variables: Mapping[str, str], *, offline: bool, seconds: float) -> Ended:
+    """Run a command in a folder until it ends, or takes too long or too much memory; none of its processes is left."""
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     # A repository that such a variable names would be the user's own.
     outer = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -68,7 +62,7 @@ def run(command: Sequence[str], folder: str, variables: Mapping[str, str], *, of
     reader = threading.Thread(target=_keep_end, args=(process.stdout.fileno(), tail), daemon=True)
     reader.start()
     try:
-        stopped = _stopped(process, mark, limits)
+        stopped = _stopped(process, mark, seconds)
     finally:
         _end(process, mark)
     reader.join(5)
@@ -83,18 +77,18 @@ def _keep_end(descriptor: int, tail: bytearray) -> None:
             del tail[:-_SHOWN]
 
 
-def _stopped(process: subprocess.Popen[bytes], mark: str, limits: Limits) -> str:
+def _stopped(process: subprocess.Popen[bytes], mark: str, seconds: float) -> str:
     """Wait until a command ends; return why it has to be stopped, empty if it ended by itself."""
-    end, most = time.monotonic() + limits.seconds, limits.memory * _memory_of_machine()
+    end, most = time.monotonic() + seconds, _MOST_MEMORY * _memory_of_machine()
     while True:
         try:
             process.wait(0.5)
             return ""
         except subprocess.TimeoutExpired:
             if time.monotonic() > end:
-                return f"it did not end within {limits.seconds:g} s"
+                return f"it did not end within {seconds:g} s"
             if sum(map(_memory_of, _processes(mark))) > most:
-                return f"its processes use more than {limits.memory:.0%} of the memory"
+                return f"its processes use more than {_MOST_MEMORY:.0%} of the memory"
 
 
 def _end(process: subprocess.Popen[bytes], mark: str) -> None:

@@ -15,8 +15,6 @@ from cgmigrate.text.plurals import counted
 
 Texts = Mapping[str, bytes]
 """The contents of files that differ from the user's tree, by their paths in it."""
-
-
 _SIGNALS = 128
 """Exit statuses above it are signals that ended a command."""
 
@@ -138,12 +136,10 @@ class Judge:
 
     def _compared(self, after: Observations, ids: Collection[str]) -> dict[str, str]:
         """Return the tests in which a run differs; of the old release only those that meet no place without its fix."""
-        base, old = self._source or self.before, set[str]()
-        if self._source is not None:
-            left = [one for one in self.proposals.every if one.id not in ids]
-            old = {test for one in left for place in one.places for test in self._tests_of(place)}
-            old |= {STATUS} if left else set()
-        differing = dict(self.comparison.built_otherwise(base, after, of_source=self._source is not None))
+        base, old, of_source = self._source or self.before, set[str](), self._source is not None
+        if of_source and (left := [one for one in self.proposals.every if one.id not in ids]):
+            old = {STATUS, *(test for one in left for place in one.places for test in self._tests_of(place))}
+        differing = dict(self.comparison.built_otherwise(base, after, of_source=of_source))
         differing |= dict(outcomes_otherwise(base, after))
         return {test: how for test, how in differing.items() if test not in old and test not in self.flaky}
 
@@ -205,7 +201,8 @@ class Judge:
 
     def _counted(self, tests: Collection[str]) -> str:
         built = sum(len(self.before.built.get(test, ())) for test in (tests if tests != {""} else self.before.built))
-        return f"{built:,} configurations, {len([one for one in tests if one]) or self.before.tests:,} tests"
+        named = len([one for one in tests if one]) or self.before.tests
+        return f"{counted(built, 'configuration')}, {counted(named, 'test')}"
 
 
 def _with(ids: Sequence[str]) -> str:

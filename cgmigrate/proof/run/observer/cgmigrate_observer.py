@@ -178,13 +178,9 @@ class Observer:
         if depth and has_settings and not isinstance(value, (type, *self.core)):
             # A configuration of a model has a line of its own; what a test uses instead has none.
             return self.plain(own, depth)
-        return getattr(value, "__qualname__", "") or (
-            str(value) if _is_type_of_tensor(value) else type(value).__qualname__
-        )
-
-
-def _is_type_of_tensor(value: object) -> bool:
-    return type(value).__name__ == "dtype"
+        if type(value).__name__ == "dtype":
+            return str(value)
+        return getattr(value, "__qualname__", "") or type(value).__qualname__
 
 
 def _validated(one: Any) -> tuple[dict[str, object], str | None]:
@@ -234,10 +230,6 @@ def _watch_core(module: Any, observer: Observer) -> None:
         return result
 
     cls.__post_init__ = wrapped
-
-
-def _watch_bridge(module: Any, observer: Observer) -> None:
-    _watch_instances(module.ConfigContainer, observer)
 
 
 def _watch_calls(names: tuple[str, ...]) -> Any:
@@ -296,7 +288,7 @@ def _watch_unittest(module: Any, observer: Observer) -> None:
 _PATCHES = {
     "unittest.case": _watch_unittest,
     "megatron.core.transformer.transformer_config": _watch_core,
-    "megatron.bridge.training.config": _watch_bridge,
+    "megatron.bridge.training.config": lambda module, observer: _watch_instances(module.ConfigContainer, observer),
     "megatron.training.arguments": _watch_calls(("validate_args",)),
     "nemo_rl.utils.config": _watch_calls(("load_config", "load_config_with_inheritance")),
 }
@@ -307,16 +299,21 @@ class Finder:
 
     def __init__(self, observer: Observer) -> None:
         self.observer = observer
+        self.asking = threading.local()
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Return the module that the other finders find."""
-        for finder in sys.meta_path:
-            if finder is self or not hasattr(finder, "find_spec"):
-                continue
-            spec: ModuleSpec | None = finder.find_spec(name, path, target)
-            if spec is not None:
-                return quiet(self._watched)(name, spec) or spec
-        return None
+        if name in (names := self.asking.__dict__.setdefault("names", set())):
+            # A finder of the program asks all others, as this one does.
+            return None
+        names.add(name)
+        try:
+            others = [one for one in sys.meta_path if one is not self and hasattr(one, "find_spec")]
+            specs = (one.find_spec(name, path, target) for one in others)
+            spec: ModuleSpec | None = next((spec for spec in specs if spec is not None), None)
+        finally:
+            names.discard(name)
+        return spec and (quiet(self._watched)(name, spec) or spec)
 
     def _watched(self, name: str, spec: ModuleSpec) -> ModuleSpec:
         spec = self._in_copy(name, spec)
@@ -349,6 +346,16 @@ def _moved(path: str, observer: Observer) -> str:
     return other if os.path.exists(other) else path
 
 
+def _flushing(leave: Any, observer: Observer) -> Any:
+    """Return a function that ends the process at once, as workers of multiprocessing do, with all written down."""
+
+    def leaving(status: int) -> None:
+        observer.flush()
+        leave(status)
+
+    return leaving
+
+
 def start() -> Observer | None:
     """Observe this process, if its environment asks for it."""
     with open(os.environ[VARIABLE], encoding="utf-8") as file:
@@ -362,6 +369,7 @@ def start() -> Observer | None:
     observer.write(kind="process")
     os.register_at_fork(after_in_child=observer.start_process)
     atexit.register(observer.flush)
+    os._exit = _flushing(os._exit, observer)
     return observer
 
 
