@@ -75,7 +75,8 @@ def _letter(character: str) -> str:
 def _with_codes(pattern: str) -> dict[str, Any]:
     """Return the keys that have codes, each of which has to match a pattern."""
     codes = {"items": {"pattern": pattern}}
-    return {"properties": {"select": codes, "ignore": codes, "per-file-ignores": {"additionalProperties": codes}}}
+    lists = {name: codes for name, key in KEYS.items() if key.read is KEYS["select"].read}
+    return {"properties": {**lists, "per-file-ignores": {"additionalProperties": codes}}}
 
 
 def schema(page: str) -> str:

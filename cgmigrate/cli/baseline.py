@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cgmigrate.lint.baseline import Baseline, BaselineError, Counts, Known, load, save, total
+from cgmigrate.project.cascade import BASELINE
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.configuration import Configuration
 from cgmigrate.project.paths import display_path, is_below
@@ -24,11 +25,11 @@ MOST_NAMED = 5
 def baseline_of(run: Run, mode: CheckMode) -> Baseline:
     """Return the baseline that the command line or the configuration names. Raises BaselineError."""
     assert run.configurations is not None
-    path = run.options.baseline or run.configurations.for_run().baseline
-    if mode.write_baseline and (mode.prune_baseline or mode.add_ignore):
-        raise BaselineError("--write-baseline cannot be combined with --prune-baseline or --add-ignore")
+    path = run.options.baseline or run.configurations.for_run().baseline or (BASELINE if mode.write_baseline else "")
     if not path:
         raise BaselineError("no baseline is set: add --baseline FILE, or `baseline` to the configuration")
+    if mode.write_baseline and (mode.prune_baseline or mode.add_ignore):
+        raise BaselineError("--write-baseline cannot be combined with --prune-baseline or --add-ignore")
     if mode.updates_baseline and not run.options.baseline:
         _check_place(path, run.configurations.for_run())
     return load(os.path.relpath(path), missing_is_empty=mode.write_baseline)

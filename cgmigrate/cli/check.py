@@ -89,7 +89,7 @@ def _print_comments(writer: RunWriter, handled: Handled, output: Output) -> None
 
 def _print_summary(run: Run, output: Output, handled: Handled, failed: bool) -> None:
     if output.reported:
-        output.message(output.report().summary(by_place=format_of(output.format).for_people))
+        output.summary(output.report().summary(by_place=format_of(output.format).for_people))
     elif run.discovery.files_seen or not failed:
         hidden = sum(len(checked.hidden) for checked in handled.files)
         output.message(clean_summary(run, "nothing found" + (f" ({hidden} suppressed by comments)" if hidden else "")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,7 @@ from cgmigrate.cli.options import (
     Proving,
     Reporting,
     Selection,
+    collected,
     complete_explained,
     exclude_option,
     format_option,
@@ -91,6 +92,8 @@ def main() -> None:
 )
 @shared_options
 @proving_options
+@collected(mode=CheckMode)
+@option(FIXES, "--fix", is_flag=True, help="Do the same as `cgmigrate fix`, which has more options.")
 @option(
     OUTPUT, "--statistics", is_flag=True, help="Show the number of diagnostics of each rule instead of the diagnostics."
 )
@@ -122,12 +125,10 @@ def main() -> None:
 def check(
     selection: Selection,
     reporting: Reporting,
+    fix: bool,
     show_settings: bool,
     show_files: bool,
-    write_baseline: bool,
-    prune_baseline: bool,
-    add_ignore: bool,
-    reason: str | None,
+    mode: CheckMode,
     proving: Proving,
 ) -> None:
     """Report deprecated, rejected and ineffective settings in PATHS.
@@ -143,18 +144,23 @@ def check(
     from cgmigrate.cli import check as checking
     from cgmigrate.cli.recovery import recover
 
-    if reason and (not add_ignore or len(reason.splitlines()) > 1):
+    if mode.reason and (not mode.add_ignore or len(mode.reason.splitlines()) > 1):
         raise click.UsageError("--reason takes one line of text and needs --add-ignore")
-    if add_ignore and "-" in selection.paths:
+    if mode.add_ignore and "-" in selection.paths:
         raise click.UsageError("--add-ignore writes files: give paths, not -")
-    if add_ignore and selection.strict:
+    if mode.add_ignore and selection.strict:
         raise click.UsageError(
             "--add-ignore and --strict contradict each other: with --strict, comments suppress nothing"
         )
+    if fix and (mode != CheckMode() or show_settings or show_files or reporting.statistics or selection.strict):
+        raise click.UsageError("--fix takes no options of gates, --statistics, --show-settings or --show-files")
     recovered = recover(selection.paths)
+    if fix:
+        from cgmigrate.cli import fix as fixing
+
+        sys.exit(max(recovered, fixing.fix(selection, reporting, FixMode(), proving)))
     if show_settings or show_files:
         sys.exit(checking.show(selection, reporting, settings=show_settings))
-    mode = CheckMode(write_baseline, prune_baseline, add_ignore, reason or "")
     sys.exit(max(recovered, checking.check(selection, reporting, mode, proving)))
 
 
@@ -169,6 +175,7 @@ def check(
 )
 @shared_options
 @proving_options
+@collected(mode=FixMode)
 @option(FIXES, "--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
 @option(
     FIXES, "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic shows why its fix is unsafe."
@@ -178,18 +185,7 @@ def check(
 @option(FIXES, "--group", metavar="ID", default="", help="Apply only the fix with this id, in all of its files.")
 @option(FIXES, "--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 even if some remain.")
 @option(FIXES, "--undo", is_flag=True, help="Do the same as `cgmigrate undo`. Takes no PATHS.")
-def fix(
-    selection: Selection,
-    reporting: Reporting,
-    diff: bool,
-    unsafe_fixes: bool,
-    docs: bool,
-    interactive: bool,
-    group: str,
-    fix_only: bool,
-    undo: bool,
-    proving: Proving,
-) -> None:
+def fix(selection: Selection, reporting: Reporting, undo: bool, mode: FixMode, proving: Proving) -> None:
     """Rewrite the settings in PATHS so that exactly the same graphs are captured.
 
     PATHS are files and directories. Use - to read one file from stdin: the rewritten text goes to stdout, and the
@@ -203,20 +199,19 @@ def fix(
     """
     from cgmigrate.cli import fix as fixing
     from cgmigrate.cli.recovery import recover
+    from cgmigrate.project.options import format_of
 
     if undo:
-        if selection.paths or diff or interactive or group:
-            options = "--diff, --interactive or --group"
-            raise click.UsageError(f"--undo restores the last run as a whole: give no PATHS, {options}")
+        if selection.paths or mode != FixMode():
+            raise click.UsageError("--undo restores the last run as a whole: give no PATHS and no options")
         sys.exit(_undo())
-    if diff and interactive:
+    if mode.diff and mode.interactive:
         raise click.UsageError("--diff and --interactive contradict each other")
-    if fix_only and (interactive or reporting.format or reporting.output_file):
+    if mode.fix_only and (mode.interactive or reporting.format or reporting.output_file):
         options = "--interactive, --output-format and --output-file"
         raise click.UsageError(f"--fix-only reports no diagnostics: remove {options}")
-    if diff and reporting.format:
-        raise click.UsageError("--diff prints a patch and no diagnostics: remove --output-format")
-    mode = FixMode(diff, unsafe_fixes, interactive, fix_only, group, docs)
+    if mode.diff and reporting.format and format_of(reporting.format).for_people:
+        raise click.UsageError(f"--diff prints a patch and no diagnostics: remove --output-format {reporting.format}")
     sys.exit(max(recover(selection.paths), fixing.fix(selection, reporting, mode, proving)))
 
 
@@ -234,9 +229,9 @@ def undo(list_only: bool) -> None:
       1  A file could not be restored.
       2  An interrupted write could not be reverted.
     """
-    if list_only:
-        from cgmigrate.cli.undo import list_runs
+    from cgmigrate.cli.undo import list_runs
 
+    if list_only:
         list_runs()
     else:
         sys.exit(_undo())
@@ -247,6 +242,24 @@ def _undo() -> int:
     from cgmigrate.cli.undo import undo_last_run
 
     return max(recover(), DIAGNOSTICS if undo_last_run() else CLEAN)
+
+
+@main.command(
+    short_help="Print the completion script of a shell.",
+    section=READ,
+    examples=("cgmigrate completion bash > ~/.cgmigrate-complete.bash",),
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the script by which a shell completes commands, options, codes and releases on Tab.
+
+    The script is loaded by `eval "$(cgmigrate completion bash)"` in ~/.bashrc or ~/.zshrc, or written to
+    ~/.config/fish/completions/cgmigrate.fish.
+    """
+    from click.shell_completion import get_completion_class
+
+    if (of_shell := get_completion_class(shell)) is not None:
+        click.echo(of_shell(main, {}, "cgmigrate", "_CGMIGRATE_COMPLETE").source())
 
 
 @main.command(
@@ -312,7 +325,7 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     help="Use this release of megatron-core. DIR is a folder or virtual environment that contains it. Without DIR, pip "
     "downloads its wheel.",
 )
-@option(RUNS, "--after", metavar="FILE", help="Compare PATHS, one file, with this migrated file.")
+@option(RUNS, "--after", default="", metavar="FILE", help="Compare PATHS, one file, with this migrated file.")
 @option(FIXES, "--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` does.")
 @option(
     RUNS,
@@ -360,31 +373,9 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
 @option(RUNS, "--timeout", default=300.0, show_default=True, help="Stop an arm after this many seconds.")
 @option(RUNS, "--work", default="", metavar="DIR", help="Keep arms and results in this directory, and reuse them.")
 @format_option("full", "json")
-@click.option("--json", "as_json", is_flag=True, hidden=True)
 @option(OUTPUT, "--report", default="", metavar="FILE", help="Also write the report to this file, as an HTML page.")
 @exclude_option
-def verify(
-    paths: tuple[str, ...],
-    source: Release | None,
-    target: Release | None,
-    level: str,
-    mcore: tuple[str, ...],
-    after: str | None,
-    unsafe_fixes: bool,
-    nproc: int,
-    launcher: str,
-    workloads: tuple[str, ...],
-    steps: int,
-    tokens: int,
-    packing: str,
-    jobs: int,
-    timeout: float,
-    work: str,
-    format: str,
-    as_json: bool,
-    report: str,
-    exclude: tuple[str, ...],
-) -> None:
+def verify(**options: Any) -> None:
     """Compare the configuration before and after migration: does it capture the same graphs?
 
     PATHS are files, directories, or FILE:LINE for one setting. Every setting that migration changes is compared. With
@@ -401,19 +392,14 @@ def verify(
     from cgmigrate.verify.plan import Scale, VerifySelection
     from cgmigrate.verify.session import VerifyOptions
 
-    scale = Scale(steps, tokens, nproc, workloads or None, verifying.packing_of(packing))
-    recovered = recover(paths)
-    request = VerifyOptions(
-        VerifySelection(paths, source, target, unsafe_fixes, after or "", exclude),
-        level=level,
-        mcore=mcore,
-        scale=scale,
-        jobs=jobs,
-        timeout=timeout,
-        folder=work,
-        launcher=launcher,
-    )
-    sys.exit(max(recovered, verifying.verify(request, as_json or format == "json", report)))
+    recovered = recover(options["paths"])
+    packing = verifying.packing_of(options["packing"])
+    scale = Scale(options["steps"], options["tokens"], options["nproc"], options["workloads"] or None, packing)
+    names = ("paths", "source", "target", "unsafe_fixes", "after", "exclude")
+    selection = VerifySelection(*(options[name] for name in names))
+    same = {name: options[name] for name in ("level", "mcore", "jobs", "timeout", "launcher")}
+    request = VerifyOptions(selection, scale=scale, folder=options["work"], **same)
+    sys.exit(max(recovered, verifying.verify(request, options["format"] == "json", options["report"])))
 
 
 @main.group(name="rules", section=READ, invoke_without_command=True)

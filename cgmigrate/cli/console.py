@@ -138,6 +138,16 @@ class Output:
 
         return replace(report, next_command=next_command(self.reported, self.run.unfollowed))
 
+    def summary(self, text: str) -> None:
+        """Print the place for which most fixes wait, and what the run did."""
+        if self.reported and self.for_people and not self.reporting.quiet:
+            from cgmigrate.report.folding import folded
+            from cgmigrate.report.overview import first
+
+            for line in first(folded(self.reported)):
+                self.message(line)
+        self.message(text)
+
     def last_lines(self) -> None:
         """Print the releases that were used, the diagnostics that remain, and the command to run next."""
         if self.reporting.quiet or not self.for_people:

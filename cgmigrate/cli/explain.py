@@ -6,6 +6,8 @@ import difflib
 import os
 import re
 import shlex
+import shutil
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -50,7 +52,7 @@ def explain(topic: Topic) -> int:
         return CLEAN
     path, line = file_and_line(topic.name)
     if text := _setting_text(topic, rules):
-        click.echo(text, nl=False)
+        _print(text)
         return CLEAN
     if os.path.lexists(path) or _is_like_path(topic.name, path):
         return _explain_file(topic, path, line)
@@ -64,7 +66,18 @@ def _show_rule(topic: Topic, rule: Rule) -> None:
     from cgmigrate.report.explain import rule_text
     from cgmigrate.report.explained_json import rules_document
 
-    click.echo(rules_document([rule]) if topic.as_json else in_text(rule_text(rule)), nl=False)
+    if topic.as_json:
+        click.echo(rules_document([rule]), nl=False)
+    else:
+        _print(in_text(rule_text(rule)))
+
+
+def _print(text: str) -> None:
+    if sys.stdout.isatty():
+        from cgmigrate.report.style import for_terminal
+
+        text = for_terminal(text, shutil.get_terminal_size().columns)
+    click.echo(text, nl=False)
 
 
 # --- objects of files -----------------------------------------------------------------------------
@@ -124,7 +137,7 @@ def _named(one: ExplainedObject) -> str:
 def _show(topic: Topic, file: ExplainedFile, one: ExplainedObject) -> None:
     from cgmigrate.report.objects import object_text
 
-    click.echo(in_text(object_text(one)), nl=False)
+    _print(in_text(object_text(one)))
     _print_last(file, _next(topic, one))
 
 
@@ -196,8 +209,8 @@ def _unknown(name: str, rules: Mapping[str, Rule]) -> str:
     from cgmigrate.report.release_tables import names
 
     similar = [code for code in rules if _FAMILY.fullmatch(name.upper()) and code.startswith(name.upper()[:-1])]
-    similar = similar or difflib.get_close_matches(name.upper(), rules, n=3)
     named = dict.fromkeys((*(rule.name for rule in rules.values()), *_own_settings(rules), *names(load())))
-    similar = similar or difflib.get_close_matches(name.lower(), named, n=3)
+    similar = similar or [one for one in named if one.startswith(name.lower())]
+    similar = similar or difflib.get_close_matches(name.lower(), named, n=1, cutoff=0.75)
     hint = f"; did you mean {', '.join(similar[:3])}?" if similar else ""
     return f"no rule or setting {name}{hint} (`cgmigrate rules` lists the rules)"

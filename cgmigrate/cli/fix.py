@@ -13,6 +13,7 @@ from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import NOT_PROVING, CheckMode, FixMode, Proving, Reporting, Selection
 from cgmigrate.cli.runs import Handled, handle_files, start
 from cgmigrate.cli.writer import RunWriter
+from cgmigrate.megatron.releases import SPLIT_IN
 from cgmigrate.project.options import RunOptions, format_of
 from cgmigrate.text.escaping import in_text
 from cgmigrate.text.plurals import counted
@@ -35,7 +36,9 @@ def fix(selection: Selection, reporting: Reporting, mode: FixMode, proving: Prov
     run, output = start(selection, reporting, options, baseline=CheckMode(), proving=proving)
     if mode.interactive:
         run.chooser = _chooser(output)
-    return _Fixing(run, output, mode).fix()
+    # With --diff, only a format that the user names is written instead of the patch.
+    reports = not mode.fix_only and (not mode.diff or reporting.format is not None)
+    return _Fixing(run, output, mode, reports).fix()
 
 
 def _interactive_format(selection: Selection, reporting: Reporting) -> Reporting:
@@ -66,8 +69,8 @@ def _chooser(output: Output) -> Chooser:
 class _Fixing:
     """A run of ``fix``."""
 
-    def __init__(self, run: Run, output: Output, mode: FixMode) -> None:
-        self._run, self._output, self._mode = run, output, mode
+    def __init__(self, run: Run, output: Output, mode: FixMode, reports: bool) -> None:
+        self._run, self._output, self._mode, self._reports = run, output, mode, reports
         self._writer = RunWriter(output.message)
         self._rewritten: list[FileResult] = []
         self._written: dict[str, bool] = {}
@@ -77,14 +80,16 @@ class _Fixing:
         """Handle all files and print the summary; return the exit status."""
         output, mode = self._output, self._mode
         handled = handle_files(self._run, output, self._handle)
+        if self._run.options.raise_pin:
+            self._raise_pins()
         if self._run.options.stdin is not None and not mode.diff:
             _write_stdout(self._run.options.stdin[1], self._rewritten)
-        if not mode.diff and not mode.fix_only:
+        if self._reports:
             output.finish()
         failed = self._writer.print_problems() or handled.failed or self._group_is_missing(handled)
         counts = self._counts(handled)
         if any(counts):
-            output.message(_summary(counts, self._run.discovery.files_seen, mode))
+            output.summary(_summary(counts, self._run.discovery.files_seen, mode))
         elif self._run.discovery.files_seen or not failed:
             output.message(clean_summary(self._run, "nothing to do"))
         print_notes(self._run, [] if mode.fix_only else handled.files, output)
@@ -92,6 +97,24 @@ class _Fixing:
         if not mode.fix_only:
             output.last_lines()
         return status
+
+    def _raise_pins(self) -> None:
+        """Raise the requirements of the projects whose files are rewritten."""
+        from cgmigrate.lint.file_result import FileResult
+        from cgmigrate.project.paths import shown_path
+        from cgmigrate.project.pins.raising import raised
+        from cgmigrate.text.files import read_bytes
+
+        for pin in dict.fromkeys(self._run.contexts.resolution(checked.path).pin for checked in self._rewritten):
+            if pin is None:
+                continue
+            path, data = shown_path(str(pin.path)), read_bytes(pin.path)
+            if (after := raised(pin, text := data.decode())) is None:
+                self._output.message(f"note: raise {path}:{pin.line} ({pin.text}) to >={SPLIT_IN} by hand")
+            elif self._mode.diff:
+                _show_diff(FileResult(path, data, text, (), after=after), self._output)
+            elif self._run.options.stdin is None:
+                self._writer.write(FileResult(path, data, text, (), after=after), "raised the requirement in")
 
     def _group_is_missing(self, handled: Handled) -> bool:
         """Return whether the fix that --group names was not available, and print that."""
@@ -113,7 +136,9 @@ class _Fixing:
         done = checked.after is not None and (not in_place or self._write(checked))
         if done:
             self._rewritten.append(checked.light)
-        if mode.diff:
+        if mode.diff and self._reports:
+            self._output.add(checked, checked.diagnostics)
+        elif mode.diff:
             _show_diff(checked, self._output)
             self._output.count(checked)
         elif not mode.fix_only:

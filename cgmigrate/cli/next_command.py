@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cgmigrate.cli.options import CODES
 from cgmigrate.cli.program import PROVE
 from cgmigrate.project.options import release_words
 from cgmigrate.project.paths import shown_path
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from cgmigrate.report import Reported
 
 _OF_FILES = ("config", "isolated", "baseline")
-_KEPT = frozenset(("source", "target", "select", "ignore", "preview", "docs", "exclude", "rule_folders", *_OF_FILES))
+_OF_RULES = (*CODES, "per_file_ignores", "preview", "rule_folders")
+_KEPT = frozenset(("source", "target", "raise_pin", "docs", "exclude", *_OF_RULES, *_OF_FILES))
 """Options of this run that the next one needs as well."""
 
 
@@ -32,6 +34,8 @@ def next_command(diagnostics: Sequence[Reported], unfollowed: Sequence[str] = ()
         return ""
     applicable = {reported.diagnostic.applicability for reported in diagnostics}
     unsafe = ["--unsafe-fixes"] if context.params.get("unsafe_fixes") else []
+    if any("--raise-pin" in reported.diagnostic.help for reported in diagnostics):
+        return _fix(context, "--raise-pin", "--diff")
     if "safe" in applicable or (unsafe and "unsafe" in applicable):
         return _fix(context, *unsafe)
     if "not analysed" in applicable:

@@ -29,7 +29,12 @@ class Selection(NamedTuple):
     source: Release | None = None
     target: Release | None = None
     select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    fixable: tuple[str, ...] = ()
+    unfixable: tuple[str, ...] = ()
+    per_file_ignores: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    raise_pin: bool = False
     preview: bool = False
     exclude: tuple[str, ...] = ()
     rule_folders: tuple[str, ...] = ()
@@ -195,10 +200,6 @@ def release_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def proving_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add --prove and its options; the command gets them as a `Proving`."""
 
-    @functools.wraps(command)
-    def grouped(*args: Any, **values: Any) -> None:
-        command(*args, proving=Proving(**_taken(values, Proving._fields)), **values)
-
     options = [
         option(
             PROVING,
@@ -222,7 +223,7 @@ def proving_options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         option(PROVING, "--max-runs", "most_runs", type=int, metavar="N", help="Run the command at most N times (40)."),
     ]
-    return _with(options, grouped)
+    return _with(options, collected(proving=Proving)(command))
 
 
 def shared_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -231,12 +232,22 @@ def shared_options(command: Callable[..., None]) -> Callable[..., None]:
     An option is a field of one of the two by its name, and its value there if it is not given is the field's.
     """
 
-    @functools.wraps(command)
-    def grouped(**values: Any) -> None:
-        selection = Selection(**_taken(values, Selection._fields))
-        command(selection, Reporting(**_taken(values, Reporting._fields)), **values)
+    both = collected(selection=Selection, reporting=Reporting)
+    return _with([*_selection_options(), *_reporting_options()], both(command))
 
-    return _with([*_selection_options(), *_reporting_options()], grouped)
+
+def collected(**kinds: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator by which a command gets its options as tuples of some types, each by a name."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def grouped(*args: Any, **values: Any) -> None:
+            made = {name: kind(**_taken(values, kind._fields)) for name, kind in kinds.items()}
+            command(*args, **made, **values)
+
+        return grouped
+
+    return decorate
 
 
 def _taken(values: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
@@ -251,25 +262,43 @@ def _with(options: Iterable[Callable[..., Any]], command: Callable[..., Any]) ->
     return command
 
 
+CODES = {
+    "select": "Run only the rules whose code begins with CODE, such as CG1 or CG301.",
+    "extend_select": "Also run the rules whose code begins with CODE, besides those that are selected.",
+    "ignore": "Skip the rules whose code begins with CODE.",
+    "fixable": "Apply only the fixes of rules whose code begins with CODE.",
+    "unfixable": "Apply no fixes of rules whose code begins with CODE.",
+}
+"""The options that take the beginning of a code, and their help."""
+
+
 def _selection_options() -> list[Callable[..., Any]]:
     return [
         click.argument("paths", nargs=-1, type=PATH),
         release_options,
         option(
-            RULES,
-            "--select",
-            multiple=True,
-            metavar="CODE",
-            shell_complete=complete_codes,
-            help="Run only the rules whose code begins with CODE, such as CG1 or CG301.",
+            RELEASES,
+            "--raise-pin",
+            is_flag=True,
+            help="Drop the releases before 0.18 that a requirement admits; `fix` raises the requirement to >=0.18.",
+        ),
+        *(
+            option(
+                RULES,
+                f"--{name.replace('_', '-')}",
+                multiple=True,
+                metavar="CODE",
+                shell_complete=complete_codes,
+                help=text,
+            )
+            for name, text in CODES.items()
         ),
         option(
             RULES,
-            "--ignore",
+            "--per-file-ignores",
             multiple=True,
-            metavar="CODE",
-            shell_complete=complete_codes,
-            help="Skip the rules whose code begins with CODE.",
+            metavar="PATTERN:CODE",
+            help="Skip the rules whose code begins with CODE in files that match PATTERN.",
         ),
         option(RULES, "--preview", is_flag=True, help="Also run the rules in preview, which may still change."),
         exclude_option,

@@ -5,22 +5,21 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from cgmigrate.cli.console import Output
 from cgmigrate.cli.exit_status import command_errors
-from cgmigrate.cli.options import NOT_PROVING, CheckMode, Proving, Reporting, Selection
-from cgmigrate.project.options import FORMATS, format_of
+from cgmigrate.cli.options import CODES, NOT_PROVING, CheckMode, Proving, Reporting, Selection
+from cgmigrate.project.options import FORMATS, RunOptions, format_of
 
 if TYPE_CHECKING:
     from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.inputs import InputError
-    from cgmigrate.project.options import RunOptions
 
 
 def start(
@@ -66,20 +65,19 @@ def _with_report(options: RunOptions, format: str) -> RunOptions:
 def _run(selection: Selection, configurations: Configurations, options: RunOptions) -> Run:
     from cgmigrate.lint.run import Run
 
-    options = replace(
-        options,
-        source=selection.source,
-        target=selection.target,
-        select=tuple(code.upper() for code in selection.select),
-        ignore=tuple(code.upper() for code in selection.ignore),
-        preview=selection.preview,
-        stdin=_stdin(selection),
-        exclude=selection.exclude,
-        rule_folders=selection.rule_folders,
-        baseline=selection.baseline,
-        strict=selection.strict,
-    )
+    shared = set(Selection._fields) & {one.name for one in fields(RunOptions)}
+    values = {name: getattr(selection, name) for name in shared}
+    values |= {name: tuple(code.upper() for code in values[name]) for name in CODES}
+    values["per_file_ignores"] = tuple(map(_ignores_of_files, selection.per_file_ignores))
+    options = replace(options, stdin=_stdin(selection), **values)
     return Run(selection.paths, options, configurations)
+
+
+def _ignores_of_files(text: str) -> tuple[str, tuple[str, ...]]:
+    pattern, colon, codes = text.rpartition(":")
+    if not (colon and pattern and codes):
+        raise click.UsageError(f"--per-file-ignores takes PATTERN:CODE, such as 'tests/**:CG6', not {text!r}")
+    return pattern, tuple(code.strip().upper() for code in codes.split(","))
 
 
 def _configurations(selection: Selection) -> Configurations:
@@ -88,7 +86,10 @@ def _configurations(selection: Selection) -> Configurations:
 
     _check_selection(selection)
     config, strict = selection.config, selection.strict
-    configurations = Configurations(config, selection.isolated, bool(selection.exclude), strict, selection.rule_folders)
+    named = frozenset(os.path.abspath(path) for path in selection.paths if os.path.isdir(path))
+    configurations = Configurations(
+        config, selection.isolated, bool(selection.exclude), strict, selection.rule_folders, named
+    )
     with command_errors():
         configurations.for_run()
     if strict and selection.baseline and configurations.in_tree(selection.baseline):
@@ -128,10 +129,10 @@ def _stdin(selection: Selection) -> tuple[str, bytes] | None:
 
 def _check_codes(run: Run) -> None:
     """Refuse a code that selects no rule. Raises click.UsageError."""
-    if not run.options.select + run.options.ignore:
-        return
-    from cgmigrate.lint.codes import UnknownCodeError, check_codes
+    from cgmigrate.lint.codes import UnknownCodeError, check_codes, codes_of
 
+    if not codes_of(run.options):
+        return
     with command_errors():
         try:
             check_codes(run)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cgmigrate.lint.run import Run
+    from cgmigrate.project.options import RunOptions
 
 
 class UnknownCodeError(ValueError):
@@ -20,10 +21,17 @@ def check_codes(run: Run) -> None:
 
     Raises UnknownCodeError and RuleError.
     """
-    for code in run.options.select + run.options.ignore:
+    for code in codes_of(run.options):
         known = (run.rules(replace(run.options, rule_folders=folders)) for folders in _rule_folders(run))
         if not any(rule.startswith(code) for rules in known for rule in rules):
             raise UnknownCodeError(f"no rule's code begins with {code} (`cgmigrate rules` lists them)")
+
+
+def codes_of(options: RunOptions) -> list[str]:
+    """Return all codes that options name."""
+    per_file = (code for _, codes in options.per_file_ignores for code in codes)
+    named = options.select + options.extend_select + options.ignore + options.fixable + options.unfixable
+    return [*named, *per_file]
 
 
 def _rule_folders(run: Run) -> Iterator[tuple[str, ...]]:

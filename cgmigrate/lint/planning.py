@@ -151,6 +151,7 @@ class Planner:
         options = self.contexts.options_of(file.path).options
         return Limits(
             partial(self.contexts.selects, file.path),
+            partial(_is_fixable, options),
             file.comments,
             self.outside(file.path),
             is_in_run=self.is_in_run(file.path),
@@ -167,10 +168,10 @@ class Planner:
         if self.options.target is None and (installed := _installed(file.document.text)):
             return installed
         releases = tuple(release for release in resolution.may_run_on if release < SPLIT_IN)
-        if not releases or resolution.target < SPLIT_IN:
+        if not releases or resolution.target < SPLIT_IN or self.options.raise_pin:
             return None
-        if resolution.declared:
-            return Support(releases, resolution.declared)
+        if resolution.pin:
+            return Support(releases, resolution.target_from, is_requirement=True)
         shim = self.related.release_shim(path)
         return Support(releases, f"{shim} is written for several releases") if shim else None
 
@@ -463,6 +464,10 @@ class Planner:
             return problem
         risk = f"{shown_path(caller)} may call `{problem.argument_of}` with an object that has only the old settings"
         return replace(problem, risk=problem.risk or risk)
+
+
+def _is_fixable(options: RunOptions, rule: str) -> bool:
+    return (not options.fixable or rule.startswith(options.fixable)) and not rule.startswith(options.unfixable)
 
 
 def _pinned_up_to(path: str, package: str, newest: Release) -> str:

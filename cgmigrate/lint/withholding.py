@@ -25,6 +25,7 @@ class Support:
     releases: tuple[Release, ...]
     origin: str
     is_installed: bool = False
+    is_requirement: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Limits:
     """
 
     enabled: Callable[[str], bool] = lambda _code: True
+    fixable: Callable[[str], bool] = lambda _code: True
+    """Says of which rules the fixes may be applied."""
     comments: SuppressionComments | None = None
     outside: str = ""
     is_in_run: bool = True
@@ -86,13 +89,16 @@ class Withheld:
 def withheld(places: Iterable[tuple[PlaceOfFix, Limits]], is_unsafe: bool = False) -> Withheld | None:
     """Return why an edit set is withheld, None if it may be applied. ``places`` are all that it settles."""
     places = list(places)
-    suppressed = [place for place, limits in places if _is_suppressed(place, limits)]
+    suppressed = tuple(place for place, limits in places if _is_suppressed(place, limits))
+    of_fix = [(place, limits) for place, limits in places if place.is_rule_of_fix]
+    disabled = tuple(place for place, limits in of_fix if not limits.enabled(place.rule))
+    unfixable = tuple(place for place, limits in of_fix if not limits.fixable(place.rule))
     if suppressed:
         reason = "which a comment suppresses and which has to change with it"
-        return Withheld(reason, "suppress this diagnostic, too, or delete the comment", tuple(suppressed))
-    disabled = [place for place, limits in places if place.is_rule_of_fix and not limits.enabled(place.rule)]
-    if disabled:
-        return Withheld("which is not enabled and has to change with it", _enable(disabled), tuple(disabled))
+        return Withheld(reason, "suppress this diagnostic, too, or delete the comment", suppressed)
+    if disabled or unfixable:
+        reason = "which is not enabled and has to change with it" if disabled else "whose fixes are turned off"
+        return Withheld(reason, _enable(disabled or unfixable, is_selected=not disabled), disabled or unfixable)
     elsewhere = [place for place, limits in places if not limits.is_in_run]
     if elsewhere:
         command = places[0][1].command(dict.fromkeys(place.path for place, _ in places))
@@ -117,7 +123,8 @@ def _is_suppressed(place: PlaceOfFix, limits: Limits) -> bool:
     return bool(limits.comments.of(LintDiagnostic(place.rule, Severity.NOTE, place.span, "")))
 
 
-def _enable(disabled: Sequence[PlaceOfFix]) -> str:
+def _enable(disabled: Sequence[PlaceOfFix], *, is_selected: bool) -> str:
     codes = sorted({place.rule for place in disabled})
     named = " and ".join(filter(None, [", ".join(codes[:-1]), codes[-1]]))
-    return f"enable {named} as well (`--select`, `--ignore`), to fix them together"
+    options = "`--fixable`, `--unfixable`" if is_selected else "`--select`, `--ignore`"
+    return f"enable {named} as well ({options}), to fix them together"

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from cgmigrate.project.options import RunOptions
 
 
+BASELINE = "cgmigrate-baseline.json"
+"""The baseline in the working directory, where nothing names another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileOptions:
     """The options for one file, and the prefixes of the rule codes that are ignored in it.
@@ -50,6 +54,8 @@ class Configurations:
     """Whether only the configuration at the root of the checkout is used, without a baseline of the checkout."""
     rule_folders: tuple[str, ...] = ()
     """Folders of rules from the command line; configuration files may name the codes of these rules."""
+    named_folders: frozenset[str] = frozenset()
+    """Folders that the user names, absolute paths: no configuration excludes them as a whole."""
     excluded_rule_folders: set[str] = field(default_factory=set)
     """Folders of rules, absolute paths, in which YAML files were excluded."""
     _patterns: dict[tuple[str, ...], Patterns] = field(default_factory=dict)
@@ -58,7 +64,10 @@ class Configurations:
 
     def for_run(self) -> Configuration:
         """Return the configuration of the working directory, which decides what concerns the run as a whole."""
-        return self.for_folder(os.getcwd())
+        configuration = self.for_folder(os.getcwd())
+        if configuration.baseline or self.isolated or self.strict or not os.path.isfile(BASELINE):
+            return configuration
+        return replace(configuration, baseline=os.path.abspath(BASELINE))
 
     def for_file(self, path: str) -> Configuration:
         """Return the configuration of the folder that contains a file or folder. Raises ConfigurationError."""
@@ -127,8 +136,8 @@ class Configurations:
             self.excluded_rule_folders.add(_rules_around(os.path.dirname(absolute)))
             return True
         cwd, has_patterns = os.getcwd(), False
-        # The working directory and the folders above it are never excluded as a whole.
-        while not is_below(cwd, absolute):
+        # The working directory, named folders and the folders above them are never excluded as a whole.
+        while not any(is_below(one, absolute.rstrip("/")) for one in (cwd, *self.named_folders)):
             configuration = self.for_folder(os.path.dirname(absolute))
             patterns = (() if self.replaces_exclude else configuration.exclude) + configuration.extend_exclude
             has_patterns = has_patterns or bool(patterns)
@@ -149,7 +158,9 @@ class Configurations:
         """Return the options for a file; ``options`` are those of the command line. Raises ConfigurationError."""
         configuration = self.for_file(path)
         absolute, folder = os.path.abspath(path), configuration.folder
-        codes = [codes for pattern, codes in configuration.per_file_ignores if self._matches(pattern, folder, absolute)]
+        by_folder = ((configuration.per_file_ignores, folder), (options.per_file_ignores, os.getcwd()))
+        ignores = ((pattern, codes, at) for every, at in by_folder for pattern, codes in every)
+        codes = [codes for pattern, codes, at in ignores if self._matches(pattern, at, absolute)]
         names = [name for pattern, name in configuration.ecosystems if self._matches(pattern, folder, absolute)]
         ignored = tuple(code for some in codes for code in some)
         return FileOptions(merged(options, configuration), ignored, names[-1] if names else "")
@@ -165,7 +176,9 @@ class Configurations:
             return False
         if patterns not in self._patterns:
             self._patterns[patterns] = Patterns(patterns)
-        return self._patterns[patterns].covers(absolute[len(folder) :].lstrip("/"))
+        named = next((one for one in self.named_folders if is_below(absolute, one) and is_below(one, folder)), folder)
+        inside, above = (path[len(folder) :].lstrip("/") for path in (absolute, named))
+        return self._patterns[patterns].covers(inside, above)
 
 
 def _rules_around(folder: str) -> str:

@@ -36,7 +36,10 @@ class Configuration:
     source: Release | None = None
     target: Release | None = None
     select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    fixable: tuple[str, ...] | None = None
+    unfixable: tuple[str, ...] = ()
     preview: bool = False
     docs: bool = False
     explicit: bool = False
@@ -62,12 +65,16 @@ def merged(options: RunOptions, configuration: Configuration) -> RunOptions:
     select, ignore = options.select, options.ignore
     if not select:
         select, ignore = configuration.select or (), (*configuration.ignore, *ignore)
+    if select:
+        select = (*select, *configuration.extend_select, *options.extend_select)
     return replace(
         options,
         source=source,
         target=target,
         select=select,
         ignore=ignore,
+        fixable=options.fixable or configuration.fixable or (),
+        unfixable=(*configuration.unfixable, *options.unfixable),
         preview=options.preview or configuration.preview,
         docs=options.docs or configuration.docs,
         explicit=options.explicit or configuration.explicit,

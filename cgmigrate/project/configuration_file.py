@@ -104,7 +104,8 @@ class _ConfigurationReader:
 
     def _check_codes(self, configuration: Configuration, folders: Sequence[str]) -> None:
         """Raise an error for a code that no rule's code begins with: it would select nothing, and a gate would pass."""
-        named = [(key, code) for key in ("select", "ignore") for code in getattr(configuration, key) or ()]
+        lists = [(key, one.name) for key, one in KEYS.items() if one.read is _codes]
+        named = [(key, code) for key, field in lists for code in getattr(configuration, field) or ()]
         named += [(pattern, code) for pattern, codes in configuration.per_file_ignores for code in codes]
         if not named:
             return
@@ -264,7 +265,10 @@ KEYS: Mapping[str, Key] = {
     "from": Key("source", _release),
     "to": Key("target", _release),
     "select": Key("select", _codes),
+    "extend-select": Key("extend_select", _codes),
     "ignore": Key("ignore", _codes),
+    "fixable": Key("fixable", _codes),
+    "unfixable": Key("unfixable", _codes),
     "preview": Key("preview", _boolean),
     "docs": Key("docs", _boolean),
     "style": Key("explicit", _is_explicit),

@@ -27,25 +27,28 @@ class Patterns:
         result._patterns = tuple(patterns)
         return result
 
-    def covers(self, path: str) -> bool:
-        """Return whether a path is excluded; the path of a folder ends with ``/``."""
+    def covers(self, path: str, named: str = "") -> bool:
+        """Return whether a path is excluded; the path of a folder ends with ``/``.
+
+        Patterns do not exclude the folder ``named``, nor those that contain it.
+        """
         if not self._patterns:
             return False
         path = path.lstrip("/")
         while path.startswith("../"):
             path = path[3:]
-        return path not in ("", "./", ".") and self._matches(path)
+        return path not in ("", "./", ".", f"{named}/") and self._matches(path, named)
 
-    def _matches(self, path: str) -> bool:
+    def _matches(self, path: str, named: str) -> bool:
         parent, slash, _ = path.rstrip("/").rpartition("/")
-        if slash and self._covers_folder(parent):
+        if slash and self._covers_folder(parent, named):
             return True
         return bool(_verdict(self._patterns, path))
 
-    def _covers_folder(self, folder: str) -> bool:
+    def _covers_folder(self, folder: str, named: str) -> bool:
         """Return whether a folder or one that contains it is excluded; each is matched once, the outermost first."""
         unknown: list[str] = []
-        while folder and folder not in self._folders:
+        while folder and folder not in self._folders and folder != named:
             unknown.append(folder)
             folder = folder.rpartition("/")[0]
         covered = self._folders.get(folder, False)

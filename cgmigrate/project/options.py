@@ -42,7 +42,15 @@ class RunOptions:
     source: Release | None = None
     target: Release | None = None
     select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    per_file_ignores: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Codes that are ignored in the files of a pattern, which is relative to the working directory."""
+    fixable: tuple[str, ...] = ()
+    """The only rules whose fixes may be applied; empty for all."""
+    unfixable: tuple[str, ...] = ()
+    raise_pin: bool = False
+    """Whether a project drops the old releases that a requirement admits."""
     preview: bool = False
     """Whether rules in preview are enabled."""
     group: str = ""

@@ -14,23 +14,29 @@ from cgmigrate.report.related import also, labelled
 from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.escaping import in_line
 
+_SHORT = 60
+"""Characters of a reason that is repeated."""
+
 
 def render(report: RunReport, style: StreamStyle = PLAIN) -> str:
     """Return all diagnostics, an empty line after each; of a large run the overview comes first."""
-    diagnostics = folded(report.diagnostics)
+    diagnostics, seen = folded(report.diagnostics), dict[tuple[str, str], str]()
     first = overview(report, style) if len(diagnostics) > MANY else ""
-    return first + "".join(one(reported, style) for reported in diagnostics)
+    return first + "".join(one(reported, style, seen) for reported in diagnostics)
 
 
-def one(reported: Reported, style: StreamStyle = PLAIN) -> str:
-    """Return one diagnostic as lines of text, with an empty line at the end."""
+def one(reported: Reported, style: StreamStyle = PLAIN, seen: dict[tuple[str, str], str] | None = None) -> str:
+    """Return one diagnostic as lines of text, with an empty line at the end.
+
+    ``seen`` has the places of long remarks that are shown already.
+    """
     hunks = hunks_of(reported.text, reported.edits)
     gutter = Gutter(len(str(_last_line(reported, hunks))), style)
     lines = [_title(reported, style), _place(reported, gutter)]
     if reported.text:
         lines += excerpt(reported.text, _marks(reported), gutter)
     lines += _fix(reported, hunks, gutter)
-    lines += _remarks(reported, style)
+    lines += _remarks(reported, style, {} if seen is None else seen)
     return "\n".join(lines) + "\n\n"
 
 
@@ -85,9 +91,16 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
         yield f"{_label('note', gutter.style)} {in_line(together_with(reported.other_files, diagnostic.fix.id))}"
 
 
-def _remarks(reported: Reported, style: StreamStyle) -> Iterator[str]:
-    """Yield why a fix is unsafe or missing, what to write by hand, and the notes."""
+def _remarks(reported: Reported, style: StreamStyle, seen: dict[tuple[str, str], str]) -> Iterator[str]:
+    """Yield why a fix is unsafe or missing, what to write by hand, and the notes; a long reason, once a run."""
+    place, is_repeated = f"{reported.path}:{reported.start.line}", False
     for label, text in reported.diagnostic.remarks:
+        first_place = seen.setdefault((label, text), place) if len(text) > _SHORT else place
+        if first_place != place and (is_repeated or label in ("because", "blocked by")):
+            if not is_repeated:
+                yield f"{_label(label, style)} {in_line(f'as at {first_place}')}"
+            is_repeated = True
+            continue
         first, *others = text.split("\n")
         yield f"{_label(label, style)} {in_line(first)}".rstrip()
         # Indented, so that no line of a text looks like one of the report.

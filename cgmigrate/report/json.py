@@ -36,6 +36,7 @@ def render(report: RunReport) -> str:
             "notes": report.count(Severity.NOTE),
             "fixable": sum(reported.applied for reported in report.diagnostics),
         },
+        "fixes": _fixes(report),
         "findings": [as_data(reported, report) for reported in report.diagnostics],
         "troubles": [{"path": t.path, "reason": t.reason, "error": t.missing} for t in report.input_errors],
         "notes": list(report.notes),
@@ -80,6 +81,17 @@ def _fix(fix: Fix, reported: Reported) -> dict[str, Any]:
         "files": list(map(readable, fix.paths)),
         "edits": [{**_from(r.start), **_to(r.end), "text": r.text} for r in replacements],
     }
+
+
+def _fixes(report: RunReport) -> list[dict[str, Any]]:
+    """Return each fix once, with its edits in all files: they are written together or not at all."""
+    fixes: dict[str, dict[str, Any]] = {}
+    for reported in report.diagnostics:
+        if (fix := reported.diagnostic.fix) is not None:
+            new = {"id": fix.id, "safety": fix.applicability, "because": list(fix.because), "files": {}}
+            edits = [{**_from(one.start), **_to(one.end), "text": one.text} for one in reported.replacements]
+            fixes.setdefault(fix.id, new)["files"][reported.path] = edits
+    return list(fixes.values())
 
 
 def _related(one: Related) -> dict[str, Any]:

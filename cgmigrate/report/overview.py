@@ -35,6 +35,7 @@ def overview(report: RunReport, style: StreamStyle = PLAIN, mark: str = "") -> s
     files = f"{report.files_with_diagnostics} of {counted(report.files, 'file')}"
     lines = [
         style.paint(f"{counted(len(diagnostics), 'diagnostic')} in {files}", "path"),
+        *first(diagnostics),
         "",
         "By rule:",
         *_rows(_by_rule(diagnostics), "rule"),
@@ -50,8 +51,8 @@ def overview(report: RunReport, style: StreamStyle = PLAIN, mark: str = "") -> s
 def last_lines(
     report: RunReport, diagnostics: Sequence[Reported], style: StreamStyle = PLAIN, mark: str = ""
 ) -> list[str]:
-    """Return the place for which most fixes wait, the releases, the fixes, and the command to run next."""
-    lines = [*_first(diagnostics), *releases(report.resolutions)]
+    """Return the releases, the fixes, and the command to run next."""
+    lines = releases(report.resolutions)
     if diagnostics:
         lines.append(f"Fixes: {fixes(diagnostics, mark)}")
     if report.next_command:
@@ -59,9 +60,9 @@ def last_lines(
     return lines
 
 
-def _first(diagnostics: Iterable[Reported]) -> Iterator[str]:
-    """Yield the place that makes most fixes unsafe, if it is one for several."""
-    reasons = (one.diagnostic.because.split("; ") for one in diagnostics if one.diagnostic.fix)
+def first(diagnostics: Iterable[Reported]) -> Iterator[str]:
+    """Yield the place that makes most fixes unsafe or prevents them, if it is one for several."""
+    reasons = ([*one.diagnostic.because.split("; "), one.diagnostic.blocked_by] for one in diagnostics)
     waiting = Counter(reason for every in reasons for reason in set(every) if _PLACE.match(reason))
     for reason, count in waiting.most_common(1):
         if count > 1:

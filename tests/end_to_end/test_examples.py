@@ -160,4 +160,4 @@ def test_on_0_18_and_later_a_scope_under_none_needs_a_decision(configs: Path) ->
 def test_the_pin_beside_the_examples_is_read(configs: Path) -> None:
     result = cgmigrate("check", "--output-format", "concise", "configs")
 
-    assert "requirements.txt:2 (megatron-core>=0.17,<0.20) still admits 0.17" in result.output
+    assert "to 0.19 (configs/requirements.txt:2 (megatron-core==0.19.2))" in result.output

@@ -11,7 +11,6 @@ from click.testing import Result
 
 from cgmigrate.linking.release_shims import release_shim
 from cgmigrate.megatron.catalogue import load
-from cgmigrate.megatron.releases import NEWEST
 from tests.support.files import write
 
 Command = Callable[..., Result]
@@ -43,26 +42,53 @@ def fix(cgmigrate: Command, *words: str) -> tuple[str, str]:
         ("pyproject.toml", LIBRARY, "pyproject.toml:6"),
         ("setup.cfg", SETUP_CFG, "setup.cfg:5"),
         ("setup.py", SETUP, "setup.py:3"),
-        ("pyproject.toml", '[tool.poetry]\nname = "x"\n[tool.poetry.dependencies]\nmegatron-core = ">=0.17"\n', ""),
+        ("requirements.txt", "{}\n", "requirements.txt:1"),
+        ("pyproject.toml", LIBRARY + "[tool.uv]\npackage = false\n", "pyproject.toml:6"),
     ],
-    ids=["pyproject", "setup.cfg", "setup.py", "poetry"],
+    ids=["pyproject", "setup.cfg", "setup.py", "requirements", "not a package"],
 )
-def test_a_range_of_a_package_withholds_the_fix(
+def test_a_range_with_old_releases_is_one_question(
     project: Path, cgmigrate: Command, name: str, text: str, place: str
 ) -> None:
     write(name, text.replace("{}", RANGE))
     write("a.yaml", SCOPE)
+    write("b.yaml", SCOPE)
     after, report = fix(cgmigrate)
     assert after == SCOPE
-    assert "blocked by: the project supports megatron-core 0.17 as well (" in report
-    assert f"({place}: {RANGE})" in report or not place
-    assert f"run with `--from 0.17 --to {NEWEST}` and raise the requirement to >=0.18" in report
-    assert "the rewritten files need megatron-core" not in report
+    question = f"{place} ({RANGE}) admits megatron-core 0.17, which ignores or rejects the new settings"
+    assert f"First: {question}; 2 fixes wait for it\n" in report
+    assert f"blocked by: {question}\nhelp: to drop the releases before 0.18, add `--raise-pin`" in report
+    assert "blocked by: as at a.yaml:4\n" in report
+    assert "Next: cgmigrate fix --raise-pin --diff .\n" in report
+    # This answers it.
+    after, report = fix(cgmigrate, "--raise-pin")
+    assert after == SCOPE.replace("cuda_graph_scope", "cuda_graph_modules")
+    assert Path(name).read_text() == text.replace("{}", "megatron-core>=0.18")
+    assert fix(cgmigrate)[0] == after
 
 
-def test_the_requirements_of_a_package_are_its_own(project: Path, cgmigrate: Command) -> None:
-    write("requirements.txt", RANGE + "\n")
-    write("setup.py", "from setuptools import setup\n\nsetup(install_requires=open('requirements.txt').readlines())\n")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("megatron-core[mlm] >= 0.17.0rc1, < 0.20", "megatron-core[mlm] >=0.18, < 0.20"),
+        ("megatron_core>0.16", "megatron_core>=0.18"),
+        ("megatron-core<0.20", None),
+        ("megatron-core~=0.17", None),
+    ],
+)
+def test_a_requirement_is_raised_or_left_to_a_person(
+    project: Path, cgmigrate: Command, before: str, after: str | None
+) -> None:
+    write("requirements.txt", f"torch\n{before}  # why\n")
+    write("a.yaml", SCOPE)
+    text, report = fix(cgmigrate, "--raise-pin")
+    assert "cuda_graph_modules" in text
+    assert Path("requirements.txt").read_text() == f"torch\n{after or before}  # why\n"
+    assert (f"note: raise requirements.txt:2 ({before}) to >=0.18 by hand\n" in report) == (after is None)
+
+
+def test_poetry_has_requirements_of_its_own_form(project: Path, cgmigrate: Command) -> None:
+    write("pyproject.toml", '[tool.poetry]\nname = "x"\n[tool.poetry.dependencies]\nmegatron-core = ">=0.17"\n')
     write("a.yaml", SCOPE)
     assert fix(cgmigrate)[0] == SCOPE
 
@@ -72,9 +98,7 @@ def application(project: Path, kind: str) -> None:
     pyproject = LIBRARY.replace("{}", RANGE)
     lock = 'version = 1\n\n[[package]]\nname = "megatron-core"\nversion = "0.19.2"\n'
     files = {
-        "requirements": {"requirements.txt": RANGE + "\n"},
         "lock": {"pyproject.toml": pyproject, "uv.lock": lock},
-        "not a package": {"pyproject.toml": pyproject + "[tool.uv]\npackage = false\n"},
         "exact": {"pyproject.toml": LIBRARY.replace("{}", "megatron-core==0.19.2")},
         "raised": {"pyproject.toml": LIBRARY.replace("{}", "megatron-core>=0.18")},
         "git revision": {
@@ -86,7 +110,7 @@ def application(project: Path, kind: str) -> None:
         write(name, text)
 
 
-@pytest.mark.parametrize("kind", ["requirements", "lock", "not a package", "exact", "raised", "git revision", "no pin"])
+@pytest.mark.parametrize("kind", ["lock", "exact", "raised", "git revision", "no pin"])
 def test_an_application_is_migrated(project: Path, cgmigrate: Command, kind: str) -> None:
     application(project, kind)
     write("a.yaml", SCOPE)
@@ -118,13 +142,13 @@ def test_a_release_without_the_implementation_withholds_that_fix_too(project: Pa
     write("a.yaml", ENABLE)
     after, report = fix(cgmigrate)
     assert after == ENABLE
-    assert "the project supports megatron-core 0.14 as well (pyproject.toml:6: megatron-core>=0.14)" in report
+    assert "pyproject.toml:6 (megatron-core>=0.14) admits megatron-core 0.14" in report
 
 
 def test_a_range_below_the_new_names_needs_no_reason(project: Path, cgmigrate: Command) -> None:
     write("pyproject.toml", LIBRARY.replace("{}", "megatron-core>=0.15,<0.18"))
     write("a.yaml", SCOPE)
-    assert "supports megatron-core" not in fix(cgmigrate)[1]
+    assert "admits megatron-core" not in fix(cgmigrate)[1]
 
 
 def test_code_is_withheld_as_well(project: Path, cgmigrate: Command) -> None:
@@ -160,13 +184,10 @@ def test_code_for_several_releases_is_recognised(code: str, line: int) -> None:
     assert shim == (f"compat.py:{line}" if line else "")
 
 
-@pytest.mark.parametrize("pin", ["", "requirements.txt"])
-def test_code_for_several_releases_withholds_the_fix(project: Path, cgmigrate: Command, pin: str) -> None:
+def test_code_for_several_releases_withholds_the_fix(project: Path, cgmigrate: Command) -> None:
     (project / ".git/HEAD").unlink()
     subprocess.run(["git", "init", "-q", "."], check=True)
     write("lib/compat.py", SHIM)
-    if pin:
-        write(pin, RANGE + "\n")
     write("conf/a.yaml", SCOPE)
     subprocess.run(["git", "add", "."], check=True)
     report = cgmigrate("fix", "conf").stdout
@@ -176,7 +197,7 @@ def test_code_for_several_releases_withholds_the_fix(project: Path, cgmigrate: C
 
 def test_a_folder_with_a_pin_of_its_own_is_another_project(project: Path, cgmigrate: Command) -> None:
     write("lib/compat.py", SHIM)
-    write("examples/requirements.txt", RANGE + "\n")
+    write("examples/requirements.txt", "megatron-core==0.19.2\n")
     write("examples/a.yaml", SCOPE)
     cgmigrate("fix", ".")
     assert "cuda_graph_modules" in Path("examples/a.yaml").read_text()

@@ -114,8 +114,10 @@ def test_excludes_hold_for_named_paths_and_exclude_is_replaced_by_the_command_li
     for name in ("a.yaml", "old/a.yaml", "vendor/a.yaml"):
         write(project / name, LEGACY)
     write(project / "cgmigrate.toml", 'exclude = ["old/"]\nextend-exclude = ["vendor"]\n')
-    everything = ("a.yaml", "old/a.yaml", "vendor/a.yaml", "old", "vendor")
+    everything = ("a.yaml", "old/a.yaml", "vendor/a.yaml")
     assert [path for path, _ in reported(cgmigrate("check", *everything))] == ["a.yaml"]
+    # pre-commit names files, and a person a folder.
+    assert [path for path, _ in reported(cgmigrate("check", "old", "vendor"))] == ["old/a.yaml", "vendor/a.yaml"]
     assert [path for path, _ in reported(cgmigrate("check", "--exclude", "a.yaml", "."))] == []
     assert [path for path, _ in reported(cgmigrate("check", "--exclude", "b.yaml", "."))] == [
         "a.yaml",

@@ -28,7 +28,9 @@ VALID: dict[str, st.SearchStrategy[Any]] = {
     "from": st.sampled_from(["0.16", "core_v0.17.0", "CORE_R0.16.1", " v0.17 "]),
     "to": st.sampled_from(["0.18", "0.19.2", "0.18.0RC1", "0.019", "0.20.0.dev3+a.B", "0.19-alpha_1"]),
     "select": st.lists(st.sampled_from(["CG1", "cg301", "c", "Cg"]), max_size=2),
-    "ignore": st.lists(st.sampled_from(["CG1", "CG6"]), max_size=2),
+    **dict.fromkeys(
+        ("extend-select", "ignore", "fixable", "unfixable"), st.lists(st.sampled_from(["CG1", "CG6"]), max_size=2)
+    ),
     "preview": st.booleans(),
     "docs": st.booleans(),
     "style": st.sampled_from(["delete", "explicit"]),

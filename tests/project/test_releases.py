@@ -682,9 +682,6 @@ def test_files_without_megatron_are_never_parsed(project: Path) -> None:
 
 # ---- resolve ----
 
-RAISE = (
-    "the rewritten files need megatron-core >= 0.18, and requirements.txt:1 ({}) still admits {}: raise it to >=0.18"
-)
 GIVE_TO = f"requirements.txt:1 pins {{}}, which does not know the new names; give --to {NEWEST} to migrate"
 
 
@@ -699,9 +696,9 @@ GIVE_TO = f"requirements.txt:1 pins {{}}, which does not know the new names; giv
         ("==0.17.1", None, None, "0.17 (pin) to 0.17 (pin)", GIVE_TO),
         ("==0.17.1", None, "0.19", "0.17 (pin) to 0.19 (--to)", None),
         ("==0.17.1", "0.15", None, "0.15 (--from) to 0.17 (pin)", GIVE_TO),
-        ("==0.17.1", "0.19", None, f"0.19 (--from) to {NEWEST} (the default)", RAISE),
-        (">=0.16", None, None, f"0.17 (pin) to {NEWEST} (pin)", RAISE),
-        (">=0.16,<0.19", "0.17", None, "0.17 (--from) to 0.18 (pin)", RAISE),
+        ("==0.17.1", "0.19", None, f"0.19 (--from) to {NEWEST} (the default)", None),
+        (">=0.16", None, None, f"0.17 (pin) to {NEWEST} (pin)", None),
+        (">=0.16,<0.19", "0.17", None, "0.17 (--from) to 0.18 (pin)", None),
         (">=0.16", None, "0.18", "0.17 (pin) to 0.18 (--to)", None),
         (">=0.12,<0.16", None, None, "0.15 (pin) to 0.15 (pin)", GIVE_TO),
         (">=0.18", None, None, f"0.18 (pin) to {NEWEST} (pin)", None),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, SPLIT_IN, Release
 from cgmigrate.megatron.versions import ReleaseError
 from cgmigrate.project.pins.files import OpaquePin, Pin
-from cgmigrate.project.pins.packages import is_declared_to_users
 from cgmigrate.project.pins.search import ProjectPin, find_pin, place_of
 
 DEFAULT = "the default"
@@ -26,8 +25,8 @@ class Resolution:
     notes: tuple[str, ...]
     may_run_on: tuple[Release, ...] = ()
     """The releases that the project may run on, empty if options, an exact pin or a lock file decide."""
-    declared: str = ""
-    """The requirement that declares these releases to the users of a package, with its place."""
+    pin: Pin | None = None
+    """The requirement that admits releases before and after the split of the settings, None if there is none."""
 
     def __str__(self) -> str:
         return f"from {self.source} ({self.source_from}) to {self.target} ({self.target_from})"
@@ -58,28 +57,27 @@ def resolve(directory: Path, source: Release | None, target: Release | None) -> 
             last, last_from = NEWEST, DEFAULT
 
     notes = list(project.notes)
-    may_run_on, declared = _supported(project, first, place) if target is None else ((), "")
+    may_run_on, spanning = _supported(project, first) if target is None else ((), None)
     if project.opaque and (pin is None or pin.oldest < pin.newest):
         assumed = {} if source is not None else {"--from": first}
         assumed |= {} if target is not None else {"--to": last}
         notes.append(_note_on_opaque_pin(project.opaque, directory, assumed))
-    if pin and target is None and not declared:
-        notes += _notes_on_target(pin, place, last)
-    return Resolution(first, last, first_from, last_from, tuple(notes), may_run_on, declared)
+    if pin and target is None and last < SPLIT_IN:
+        notes.append(f"{place} pins {pin.text}, which does not know the new names; give --to {NEWEST} to migrate")
+    return Resolution(first, last, first_from, last_from, tuple(notes), may_run_on, spanning)
 
 
-def _supported(project: ProjectPin, source: Release, place: str) -> tuple[tuple[Release, ...], str]:
-    """Return the releases that a project may run on, and the requirement that declares them, empty if none does.
+def _supported(project: ProjectPin, source: Release) -> tuple[tuple[Release, ...], Pin | None]:
+    """Return the releases that a project may run on, and the requirement if it admits old and new ones.
 
     A pin that names no release (a git revision) or a single one decides on what the project runs.
     """
     pin = project.pin
     if project.opaque is not None or (pin is not None and pin.oldest == pin.newest):
-        return (), ""
+        return (), None
     if pin is None:
-        return (source,), ""
-    is_declared = pin.oldest < SPLIT_IN <= pin.newest and is_declared_to_users(pin)
-    return tuple(sorted(pin.admitted)), f"{place}: {pin.text}" if is_declared else ""
+        return (source,), None
+    return tuple(sorted(pin.admitted)), pin if pin.oldest < SPLIT_IN <= pin.newest else None
 
 
 def _pinned_source(pin: Pin | None, place: str) -> tuple[Release, str]:
@@ -99,13 +97,3 @@ def _note_on_opaque_pin(pin: OpaquePin, directory: Path, assumed: Mapping[str, R
         f"megatron-core is pinned by {pin.origin} ({place_of(pin.path, pin.line, directory)}), not by a release: "
         f"assuming {' to '.join(map(str, assumed.values()))}; set {'/'.join(assumed)}"
     )
-
-
-def _notes_on_target(pin: Pin, place: str, target: Release) -> Iterator[str]:
-    if target < SPLIT_IN:
-        yield f"{place} pins {pin.text}, which does not know the new names; give --to {NEWEST} to migrate"
-    elif pin.oldest < SPLIT_IN:
-        yield (
-            f"the rewritten files need megatron-core >= {SPLIT_IN}, and {place} ({pin.text}) still "
-            f"admits {pin.oldest}: raise it to >={SPLIT_IN}"
-        )
