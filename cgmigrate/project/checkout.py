@@ -98,8 +98,8 @@ def _grep(
 ) -> list[str]:
     """Return the names of the files that git finds with one of the words; if git fails, the list is empty."""
     patterns = [part for word in _needed(words) for part in ("-e", word)]
-    # What Python compiled has no text.
-    paths = (*paths, ":(exclude,glob)**/__pycache__/**")
+    # What Python compiled has no text, and what is installed is no program of the project.
+    paths = (*paths, ":(exclude,glob)**/__pycache__/**", ":(exclude,glob)**/site-packages/**")
     options = [*(["--untracked"] if untracked else []), *(["-i"] if any_case else [])]
     listed = run_git(top, "grep", *options, "-lzF", *patterns, "--", *paths)
     return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
