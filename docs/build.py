@@ -1,4 +1,4 @@
-"""Write what is generated under docs/: a page a rule, indexes, references, and the output in pages that show commands.
+"""Write what is generated under docs/: a page a rule, their table, references, and the output that pages show.
 
 Run ``python docs/build.py`` after changing a rule or what the command prints; ``python docs/build.py --check``
 (in the tests) says which pages are out of date and exits with 1.
@@ -19,7 +19,7 @@ from configuration_schema import schema
 from coverage_pages import coverage_page
 from follow import follow
 from format_examples import with_examples
-from indexes import by_release, everything, index, settings_page
+from indexes import index, settings_page
 from navigation import with_rules
 from rule_pages import page
 from terminal import picture
@@ -63,8 +63,7 @@ def with_names(schema: str, names: Iterable[str]) -> str:
 def files() -> dict[Path, str]:
     """Every page with the text that it should have."""
     rules = load()
-    pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
-    pages |= {PAGES / "all.md": everything(rules), DOCS / "commands.md": commands_page()}
+    pages = {PAGES / "README.md": index(rules), DOCS / "commands.md": commands_page()}
     pages[DOCS / "captures.md"] = captures_page()
     pages[DOCS / "coverage.md"] = coverage_page(rules)
     pages[SITE] = with_rules(SITE.read_text(encoding="utf-8"), rules)
