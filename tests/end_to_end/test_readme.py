@@ -23,7 +23,7 @@ from tests.support.paths import ROOT
 from tests.support.released import RELEASED
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DETAILS = ["docs/rewrites.md", "docs/verify.md", "docs/gates.md", "docs/command-line.md"]
+DETAILS = ["docs/rewrites.md", "docs/verify.md", "docs/gates.md", "docs/commands.md"]
 """Pages that say more of what the README names."""
 TEXT = "\n".join([README, *((ROOT / name).read_text(encoding="utf-8") for name in DETAILS)])
 PAGES = [
