@@ -41,7 +41,7 @@ WORKED = tuple(
 FORMATS = DOCS / "formats.md"
 COMMANDS = DOCS / "commands.md"
 API = DOCS / "api.md"
-_NAMES = ("configuration.md", "design.md", "rewrites.md")
+_NAMES = ("configuration.md", "design.md")
 MENTIONING = (DOCS.parent / "README.md", *(DOCS / name for name in _NAMES))
 """Pages that are written by hand and name the known releases, each between two comments."""
 RELEASES = {"oldest": OLDEST, "newest": NEWEST, "main": UPSTREAM}
