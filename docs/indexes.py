@@ -22,6 +22,8 @@ FAMILIES = {
     "CG6": "Code that reads the old names",
 }
 """What rules are about, by the beginning of their codes."""
+MOST = "TransformerConfig"
+"""The class that has most settings."""
 
 
 def index(rules: Mapping[str, Rule]) -> str:
@@ -52,19 +54,31 @@ def _releases(rule: Rule) -> str:
 
 
 def settings_page(settings: Iterable[Setting]) -> str:
-    """The settings of the catalogue that ships."""
+    """The settings of the catalogue that ships: those of CUDA graphs, then those of the class that has most."""
+    groups: dict[str, list[Setting]] = {"CUDA graphs": [], MOST: [], "Other classes": []}
+    for one in settings:
+        groups["CUDA graphs" if one.subject else MOST if one.owner == MOST else "Other classes"].append(one)
     parts = [
         "# Settings",
-        "The settings that rules and documents know, from `rules/settings`. A team can add its own "
-        "([how](writing-rules.md#a-setting-of-another-name)).",
+        f"The settings that rules may name. One without releases is in all from {OLDEST} on, one without a class is a "
+        f"field of `{MOST}`. `cgmigrate explain NAME` shows defaults and choices, and a team can "
+        "[add its own](writing-rules.md#a-setting-of-another-name).",
     ]
-    rows = [
-        f"| `{one.name}` | {one.kind} | {one.owner} | {releases_of(one)} | {one.summary} |"
-        for one in sorted(settings, key=lambda one: not one.subject)
-    ]
-    head = ["| name | kind | field of | releases | what it reports |", "|---|---|---|---|---|"]
-    parts += [
-        "\n".join([*head, *rows]),
-        "<!-- Generated from `rules/settings` by `docs/build.py`; change them there. -->",
-    ]
+    for title, some in groups.items():
+        parts += [f"## {title}", _settings(some)]
+    parts.append("<!-- Generated from `rules/settings` by `docs/build.py`; change them there. -->")
     return "\n\n".join(parts) + "\n"
+
+
+def _settings(some: Iterable[Setting]) -> str:
+    """A table of settings, with a column for their classes where not all are of one."""
+    listed = list(some)
+    owners = any(one.owner != MOST for one in listed)
+    rows = ["| name | field of | kind | what it does |" if owners else "| name | kind | what it does |"]
+    rows.append("|---|---|---|---|" if owners else "|---|---|---|")
+    for one in listed:
+        everywhere = one.since == OLDEST and not (one.until or one.deprecated_in)
+        kind = str(one.kind) if everywhere else f"{one.kind}, {releases_of(one)}"
+        owner = [one.owner if one.owner != MOST else ""] if owners else []
+        rows.append(f"| {' | '.join([f'`{one.name}`', *owner, kind, one.summary])} |")
+    return "\n".join(rows)
