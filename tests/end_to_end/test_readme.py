@@ -26,19 +26,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DETAILS = ["docs/rewrites.md", "docs/verify.md", "docs/gates.md", "docs/commands.md"]
 """Pages that say more of what the README names."""
 TEXT = "\n".join([README, *((ROOT / name).read_text(encoding="utf-8") for name in DETAILS)])
-PAGES = [
-    "README.md",
-    "CHANGELOG.md",
-    *DETAILS,
-    "docs/api.md",
-    "docs/configuration.md",
-    "docs/dependencies.md",
-    "docs/design.md",
-    "docs/formats.md",
-    "docs/migrate.md",
-    "docs/verification/README.md",
-    "bench/README.md",
-]
+PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "bench/README.md"]
+PAGES += [str(page.relative_to(ROOT)) for page in sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(language: str) -> list[str]:
