@@ -1,4 +1,4 @@
-"""Write what is generated under docs/: a page a rule, indexes, references, and the output in pages that show commands.
+"""Write what is generated under docs/: a page a rule, their table, references, and the output that pages show.
 
 Run ``python docs/build.py`` after changing a rule or what the command prints; ``python docs/build.py --check``
 (in the tests) says which pages are out of date and exits with 1.
@@ -14,12 +14,12 @@ from pathlib import Path
 
 from api_reference import with_reference
 from capture_pages import captures_page
-from command_pages import commands_page
+from command_pages import with_commands
 from configuration_schema import schema
 from coverage_pages import coverage_page
 from follow import follow
 from format_examples import with_examples
-from indexes import by_release, everything, index, settings_page
+from indexes import index, settings_page
 from navigation import with_rules
 from rule_pages import page
 from terminal import picture
@@ -39,8 +39,9 @@ WORKED = tuple(
 )
 """Pages that are written by hand and show commands with what they print."""
 FORMATS = DOCS / "formats.md"
+COMMANDS = DOCS / "commands.md"
 API = DOCS / "api.md"
-_NAMES = ("command-line.md", "configuration.md", "design.md", "rewrites.md")
+_NAMES = ("configuration.md", "design.md")
 MENTIONING = (DOCS.parent / "README.md", *(DOCS / name for name in _NAMES))
 """Pages that are written by hand and name the known releases, each between two comments."""
 RELEASES = {"oldest": OLDEST, "newest": NEWEST, "main": UPSTREAM}
@@ -63,8 +64,7 @@ def with_names(schema: str, names: Iterable[str]) -> str:
 def files() -> dict[Path, str]:
     """Every page with the text that it should have."""
     rules = load()
-    pages = {PAGES / "README.md": index(rules), PAGES / "by-release.md": by_release(rules)}
-    pages |= {PAGES / "all.md": everything(rules), DOCS / "commands.md": commands_page()}
+    pages = {PAGES / "README.md": index(rules)}
     pages[DOCS / "captures.md"] = captures_page()
     pages[DOCS / "coverage.md"] = coverage_page(rules)
     pages[SITE] = with_rules(SITE.read_text(encoding="utf-8"), rules)
@@ -77,6 +77,7 @@ def files() -> dict[Path, str]:
         _with_releases((DOCS / "configuration.md").read_text(encoding="utf-8"))
     )
     pages[DOCS / "terminal.svg"] = picture()
+    pages[COMMANDS] = with_commands(COMMANDS.read_text(encoding="utf-8"))
     pages[API] = with_reference(API.read_text(encoding="utf-8"))
     pages[FORMATS] = with_examples(FORMATS.read_text(encoding="utf-8"))
     return {path: _with_releases(text) for path, text in pages.items()}

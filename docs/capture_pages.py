@@ -10,26 +10,29 @@ from cgmigrate.megatron.releases import KNOWN, SPLIT_IN, Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader, Rejected
 
-_IMPLEMENTATIONS = ("none", "local", "transformer_engine")
-_SCOPES = ("full", "attn", ["attn", "mlp"], ["attn", "moe_router"], "full_iteration", "full_iteration_inference")
+_IMPLEMENTATIONS = ("local", "transformer_engine")
+_ITERATIONS = ("full_iteration", "full_iteration_inference")
+_SCOPES = ("full", "attn", ["attn", "mlp"], ["attn", "moe_router"], *_ITERATIONS)
 OLD: tuple[Settings, ...] = (
     {"enable_cuda_graph": True},
     {"external_cuda_graph": True},
     {"enable_cuda_graph": True, "cuda_graph_scope": "full_iteration"},
     {"enable_cuda_graph": True, "cuda_graph_scope": "attn"},
     {"external_cuda_graph": True, "cuda_graph_scope": ["attn", "moe_router"]},
+    *({"cuda_graph_impl": "none", "cuda_graph_scope": scope} for scope in _ITERATIONS),
     *({"cuda_graph_impl": one, "cuda_graph_scope": scope} for one in _IMPLEMENTATIONS for scope in _SCOPES),
 )
 NEW: tuple[Settings, ...] = (
     {"cuda_graph_impl": "none"},
     {"cuda_graph_impl": "full_iteration"},
     {"cuda_graph_impl": "full_iteration", "inference_cuda_graph_scope": "block"},
-    *({"cuda_graph_impl": one, "cuda_graph_modules": []} for one in _IMPLEMENTATIONS[1:]),
-    *({"cuda_graph_impl": one, "cuda_graph_modules": ["attn", "mlp"]} for one in _IMPLEMENTATIONS[1:]),
+    *({"cuda_graph_impl": one, "cuda_graph_modules": []} for one in _IMPLEMENTATIONS),
+    *({"cuda_graph_impl": one, "cuda_graph_modules": ["attn", "mlp"]} for one in _IMPLEMENTATIONS),
     {"cuda_graph_impl": "local", "inference_cuda_graph_scope": "layer"},
     {"cuda_graph_impl": "local", "inference_cuda_graph_scope": "block"},
     {"cuda_graph_impl": "transformer_engine", "inference_cuda_graph_scope": "block"},
 )
+_UNKNOWN = "no such setting"
 _READERS = {
     Reader.CONFIG: "TransformerConfig",
     Reader.COMMAND_LINE: "Megatron-LM's command line",
@@ -45,15 +48,16 @@ def captures_page() -> str:
         "The same text means different things in different releases, and to the programs that read it. These tables "
         "are what `capture_of` says, the function that every fix is checked with; the tests compare it with the "
         "released packages. `cgmigrate explain FILE:LINE` says it for a place in your files.",
+        "TE is Transformer Engine. Where the first two tables have no row for a release, it has no such setting. "
+        "`cuda_graph_impl: none` with `full` or with modules of a layer captures nothing.",
         f"## The names of before {SPLIT_IN}",
         _table(OLD, Reader.CONFIG, KNOWN),
         f"## The names since {SPLIT_IN}",
         _table(NEW, Reader.CONFIG, [one for one in KNOWN if one >= SPLIT_IN]),
         "## Where readers differ",
-        "All readers hand the settings to TransformerConfig in the end, but some change or reject them before. "
-        "These are the rows in which a reader does something else than TransformerConfig; `cgmigrate explain` has the "
-        "reasons. A reader may also reject a configuration because of its other settings: Megatron-LM's command line "
-        "stops on `none` with `full_iteration` while checks for NaN are on.",
+        "All readers hand the settings to TransformerConfig in the end, but some change or reject them before: these "
+        "are the rows in which one does something else. A reader may also reject a configuration because of its other "
+        "settings: Megatron-LM's command line stops on `none` with `full_iteration` while checks for NaN are on.",
         _differences(),
         "<!-- Generated from the model of the releases by `docs/build.py`. -->",
     ]
@@ -65,6 +69,8 @@ def _table(every: tuple[Settings, ...], reader: Reader, releases: list[Release] 
     for settings in every:
         shown = _settings(settings)
         for span, (training, inference) in _spans(settings, reader, releases):
+            if training == _UNKNOWN:
+                continue
             rows.append(f"| {shown} | {span} | {training} | {inference} |")
             shown = ""
     return "\n".join(rows)
@@ -102,7 +108,7 @@ def _spans(
 def _said(settings: Settings, release: Release, reader: Reader) -> tuple[str, str]:
     capture = capture_of(settings, release, reader)
     if isinstance(capture, Rejected):
-        said = "no such setting" if capture.code == "unknown-field" else "rejected"
+        said = _UNKNOWN if capture.code == "unknown-field" else "rejected"
         return said, said
     training, _, inference = capture.describe(modules=True).partition(" in training, ")
     return training, inference.removesuffix(" in inference")

@@ -1,107 +1,84 @@
-"""The lists of rules and of settings: by what they are about, by release, and all in one table with filters."""
+"""The table of all rules, with filters, and the list of settings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from html import escape
 
-from rule_pages import PROGRAMS, applicability, programs, releases
+from rule_pages import applicability
 
-from cgmigrate.lint.rules import Rule, RuleKind
+from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.catalogue import Setting
-from cgmigrate.megatron.releases import KNOWN, OLDEST, Release
+from cgmigrate.megatron.releases import KNOWN, OLDEST
 from cgmigrate.report.settings import releases_of
 
 FAMILIES = {
-    RuleKind.FILE: "Files and values that cannot be read",
-    RuleKind.DEPRECATED: "Deprecated names and values",
-    RuleKind.REJECTED: "Combinations that megatron-core rejects",
-    RuleKind.NO_EFFECT: "Settings that do nothing, or not what they seem",
-    RuleKind.COMPANION: "Settings that need or exclude others",
-    RuleKind.ECOSYSTEM: "One ecosystem's own constraints",
-    RuleKind.READER: "Code that reads the old names",
+    "CG0": "Files and values that cannot be read",
+    "CG1": "Deprecated names and values",
+    "CG2": "Combinations that megatron-core rejects",
+    "CG3": "Settings that do nothing, or not what they seem",
+    "CG4": "Settings that need or exclude others",
+    "CG5": "One ecosystem's own constraints",
+    "CG6": "Code that reads the old names",
 }
-_FILTERS = (
-    '<div id="filters" data-columns="severity fix programs releases" '
-    f'data-releases="{" ".join(map(str, KNOWN))}" data-programs="{", ".join(dict.fromkeys(PROGRAMS.values()))}"></div>'
-)
-"""Where filters.js puts a choice for each of these columns; without scripts the table is whole."""
+"""What rules are about, by the beginning of their codes."""
+MOST = "TransformerConfig"
+"""The class that has most settings."""
 
 
 def index(rules: Mapping[str, Rule]) -> str:
-    """The table of contents, by family."""
+    """All rules in one table, and where filters.js puts its choices; without scripts the table is whole."""
+    families = "|".join(f"{code} {title}" for code, title in FAMILIES.items())
     parts = [
         "# Rules",
-        "By what they are about. There is also an [index by release](by-release.md), and "
-        "[one table](all.md) that the site filters by release, program, severity and fix.",
+        "`releases` are the targets (`--to`, or the project's pin) that a rule concerns: for any other it is silent. "
+        "A fix is written only where the target has the replacement. A rule in preview is off without `--preview`. "
+        "`cgmigrate explain CODE` shows what a page has, and `cgmigrate rules` lists them.",
+        f'<div id="filters" data-families="{escape(families)}" data-releases="{" ".join(map(str, KNOWN))}"></div>',
+        "\n".join(f"- **{code}**: {title}" for code, title in FAMILIES.items()),
     ]
-    for kind, title in FAMILIES.items():
-        if of_kind := [rule for rule in rules.values() if rule.kind is kind]:
-            parts += [f"## {title}", _table(of_kind)]
-    return "\n\n".join(parts) + "\n"
-
-
-def by_release(rules: Mapping[str, Rule]) -> str:
-    """The rules by the release of megatron-core from which they hold."""
-    parts = [
-        "# Rules by release",
-        "The first release of megatron-core that a rule concerns. A rule is silent where the target (`--to`, or the "
-        "project's pin) is older, and its fix waits until the target has the replacement.",
-    ]
-    for release in KNOWN:
-        begins = [rule for rule in rules.values() if rule.since == release > OLDEST]
-        if begins:
-            parts += [f"## Since {release}", _table(begins, since=True)]
-    parts += ["## In every release", _table(rule for rule in rules.values() if rule.since == OLDEST)]
-    return "\n\n".join(parts) + "\n"
-
-
-def everything(rules: Mapping[str, Rule]) -> str:
-    """All rules in one table, with the columns that the site filters by."""
-    parts = [
-        "# All rules",
-        "`releases` are the targets that a rule concerns, `programs` those whose settings it is about. A rule in "
-        "preview is off without `--preview`.",
-        _FILTERS,
-    ]
-    head = ["| code | what it reports | severity | fix | programs | releases |", "|---|---|---|---|---|---|"]
+    head = ["| code | name | what it reports | releases | fix |", "|---|---|---|---|---|"]
     rows = [
-        f"| [{rule.id}]({rule.id}.md) | {rule.summary}{' (preview)' if rule.preview else ''} | {rule.severity} "
-        f"| {applicability(rule)} | {programs(rule)} | {releases(rule)} |"
+        f"| [{rule.id}]({rule.id}.md) | {rule.name} | {rule.summary}{' (preview)' if rule.preview else ''} "
+        f"| {_releases(rule)} | {applicability(rule)} |"
         for rule in rules.values()
     ]
     return "\n\n".join([*parts, "\n".join([*head, *rows])]) + "\n"
 
 
-def _table(rules: Iterable[Rule], since: bool = False) -> str:
-    head = ["| code | name | what it reports |", "|---|---|---|"]
-    if since:
-        head = [head[0] + " replacement since |", head[1] + "---|"]
-    rows = [
-        f"| [{rule.id}]({rule.id}.md) | {rule.name} | {rule.summary} |"
-        + (f" {_since(rule.available_in)} |" if since else "")
-        for rule in rules
-    ]
-    return "\n".join([*head, *rows])
-
-
-def _since(release: Release) -> str:
-    return str(release) if release > OLDEST else ""
+def _releases(rule: Rule) -> str:
+    """The targets that a rule concerns, in words that a new release does not change."""
+    if rule.until is None:
+        return f"since {rule.since}" if rule.since > OLDEST else "all"
+    return f"{rule.since} to {rule.until}" if rule.since > OLDEST else f"up to {rule.until}"
 
 
 def settings_page(settings: Iterable[Setting]) -> str:
-    """The settings of the catalogue that ships."""
+    """The settings of the catalogue that ships: those of CUDA graphs, then those of the class that has most."""
+    groups: dict[str, list[Setting]] = {"CUDA graphs": [], MOST: [], "Other classes": []}
+    for one in settings:
+        groups["CUDA graphs" if one.subject else MOST if one.owner == MOST else "Other classes"].append(one)
     parts = [
         "# Settings",
-        "The settings that rules and documents know, from `rules/settings`. A team can add its own "
-        "([how](writing-rules.md#a-setting-of-another-name)).",
+        f"The settings that rules may name. One without releases is in all from {OLDEST} on, one without a class is a "
+        f"field of `{MOST}`. `cgmigrate explain NAME` shows defaults and choices, and a team can "
+        "[add its own](writing-rules.md#a-setting-of-another-name).",
     ]
-    rows = [
-        f"| `{one.name}` | {one.kind} | {one.owner} | {releases_of(one)} | {one.summary} |"
-        for one in sorted(settings, key=lambda one: not one.subject)
-    ]
-    head = ["| name | kind | field of | releases | what it reports |", "|---|---|---|---|---|"]
-    parts += [
-        "\n".join([*head, *rows]),
-        "<!-- Generated from `rules/settings` by `docs/build.py`; change them there. -->",
-    ]
+    for title, some in groups.items():
+        parts += [f"## {title}", _settings(some)]
+    parts.append("<!-- Generated from `rules/settings` by `docs/build.py`; change them there. -->")
     return "\n\n".join(parts) + "\n"
+
+
+def _settings(some: Iterable[Setting]) -> str:
+    """A table of settings, with a column for their classes where not all are of one."""
+    listed = list(some)
+    owners = any(one.owner != MOST for one in listed)
+    rows = ["| name | field of | kind | what it does |" if owners else "| name | kind | what it does |"]
+    rows.append("|---|---|---|---|" if owners else "|---|---|---|")
+    for one in listed:
+        everywhere = one.since == OLDEST and not (one.until or one.deprecated_in)
+        kind = str(one.kind) if everywhere else f"{one.kind}, {releases_of(one)}"
+        owner = [one.owner if one.owner != MOST else ""] if owners else []
+        rows.append(f"| {' | '.join([f'`{one.name}`', *owner, kind, one.summary])} |")
+    return "\n".join(rows)

@@ -152,4 +152,4 @@ def _code(example: Mapping[str, Any], text: str) -> str:
     return f"```{example['syntax']}\n{text.rstrip()}\n```"
 
 
-__all__ = ["Form", "applicability", "page", "programs", "releases"]
+__all__ = ["Form", "applicability", "page"]

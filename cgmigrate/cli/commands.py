@@ -253,8 +253,7 @@ def _undo() -> int:
 def completion(shell: str) -> None:
     """Print the script by which a shell completes commands, options, codes and releases on Tab.
 
-    The script is loaded by `eval "$(cgmigrate completion bash)"` in ~/.bashrc or ~/.zshrc, or written to
-    ~/.config/fish/completions/cgmigrate.fish.
+    In ~/.bashrc or ~/.zshrc: eval "$(cgmigrate completion bash)"
     """
     from click.shell_completion import get_completion_class
 

@@ -1,57 +1,56 @@
-// Puts a choice above the table of all rules for each of its columns that `data-columns` names. Without scripts, or
-// in a page of Markdown, the table is whole.
+// Puts a text field and two choices above the table of all rules: by family and by release. Without scripts, or in a
+// page of Markdown, the table is whole.
 "use strict";
-
-const ANY = "any program";
 
 function ready() {
   const place = document.getElementById("filters");
   const table = place && [...document.querySelectorAll("article table")].find((one) => one.tHead);
   if (!table || place.children.length > 0) return;
-  const titles = [...table.tHead.rows[0].cells].map((cell) => cell.textContent.trim());
   const releases = place.dataset.releases.split(" ");
-  const choices = place.dataset.columns.split(" ").map((title) => {
-    const column = titles.indexOf(title);
-    const valuesOf = (row) => values(row.cells[column].textContent.trim(), releases);
-    const known = new Set([...table.tBodies[0].rows].flatMap(valuesOf));
-    known.delete(ANY);
-    const given = { releases, programs: place.dataset.programs.split(", ") };
-    return { ...labelled(title, given[title] ?? [...known].sort()), valuesOf };
-  });
+  const column = [...table.tHead.rows[0].cells].findIndex((cell) => cell.textContent.trim() === "releases");
+  const text = Object.assign(document.createElement("input"), { type: "search" });
+  const family = choice(place.dataset.families.split("|").map((one) => new Option(one, one.split(" ")[0])));
+  const release = choice(releases.map((one) => new Option(one)));
   const count = document.createElement("output");
-  place.append(...choices.map(({ label }) => label), count);
+  place.append(labelled("text", text), labelled("family", family), labelled("release", release), count);
 
   function update() {
+    const words = text.value.toLowerCase().split(/\s+/);
     let shown = 0;
     for (const row of table.tBodies[0].rows) {
-      row.hidden = !choices.every(({ select, valuesOf }) => fits(valuesOf(row), select.value));
+      const content = row.textContent.toLowerCase();
+      row.hidden =
+        !row.textContent.trim().startsWith(family.value) ||
+        !words.every((word) => content.includes(word)) ||
+        !concerns(row.cells[column].textContent, release.value, releases);
       shown += row.hidden ? 0 : 1;
     }
     count.textContent = shown === 1 ? "1 rule" : `${shown} rules`;
   }
-  for (const { select } of choices) select.addEventListener("change", update);
+  for (const one of [text, family, release]) one.addEventListener("input", update);
   update();
 }
 
-function labelled(title, values) {
+function choice(options) {
   const select = document.createElement("select");
-  select.name = title;
-  select.append(new Option("any", ""), ...values.map((value) => new Option(value, value)));
+  select.append(new Option("any", ""), ...options);
+  return select;
+}
+
+function labelled(name, field) {
+  field.name = name;
   const label = document.createElement("label");
-  label.append(title, " ", select);
-  return { label, select };
+  label.append(name, " ", field);
+  return label;
 }
 
-// What a cell stands for: `0.18 to 0.19` for each of these releases, `A, B` for both, `any program` for all.
-function values(text, releases) {
-  const [first, last] = text.split(" to ");
-  if (text === "every release") return releases;
-  if (releases.includes(first) && releases.includes(last)) return releases.slice(releases.indexOf(first), releases.indexOf(last) + 1);
-  return text.split(", ");
-}
-
-function fits(found, chosen) {
-  return !chosen || found.includes(chosen) || found.includes(ANY);
+// Whether `all`, `since 0.18`, `up to 0.17` or `0.15 to 0.17` has a release.
+function concerns(cell, chosen, releases) {
+  if (!chosen) return true;
+  const at = (name) => releases.indexOf(name);
+  const [, first] = cell.match(/(?:^|since )([\d.]+)/) ?? [];
+  const [, last] = cell.match(/to ([\d.]+)/) ?? [];
+  return (!first || at(first) <= at(chosen)) && (!last || at(chosen) <= at(last));
 }
 
 // The theme replaces the page without loading it where its navigation is instant.

@@ -1,4 +1,4 @@
-"""Writes the reports of this folder from the recorded runs, and the matrices of README.md between their marks.
+"""Writes the reports of this folder from the recorded runs, and the matrices of runs.md between their marks.
 
 ``python docs/verification/build.py`` writes; with ``--check`` it says what is out of date and ends with 1. The runs
 were recorded with ``cgmigrate verify --json`` on the GPU machine (tests/fixtures/verify, paths of that machine
@@ -52,17 +52,17 @@ def _judged(comparison: ArmComparison, results: dict[str, ArmResult]) -> ArmComp
 def files() -> dict[Path, str]:
     """Every file that the script writes, by path."""
     result: dict[Path, str] = {}
-    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    runs = (FOLDER / "runs.md").read_text(encoding="utf-8")
     for name, title in TITLES.items():
         comparisons, results = recorded(name)
         result[FOLDER / f"{name}.html"] = page(comparisons, results, {"machine": title, "recorded": "2026-11-21"})
         shown = [text(comparison, results, lambda word, _: word) for comparison in comparisons]
         result[FOLDER / f"{name}.txt"] = "\n".join(shown)
         part = _part(comparisons, results, f"{name}.html")
-        readme = re.sub(
-            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=part: f"{m[1]}\n{t}\n\n{m[2]}", readme, flags=re.S
+        runs = re.sub(
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, t=part: f"{m[1]}\n{t}\n\n{m[2]}", runs, flags=re.S
         )
-    result[FOLDER / "README.md"] = readme
+    result[FOLDER / "runs.md"] = runs
     return result
 
 

@@ -1,4 +1,4 @@
-"""How the options people use treat a fix of one file, and one of two files: the table of docs/edit-sets.md."""
+"""How the options people use treat a fix of one file, and one of two files: the table of docs/soundness.md."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_written_reverts_its_set(case: Case, monkeypatch: 
 
 
 def test_the_table_has_a_row_for_each_option() -> None:
-    table = (ROOT / "docs/edit-sets.md").read_text()
+    table = (ROOT / "docs/soundness.md").read_text()
     for option in ("--select", "--ignore", "--diff", "--interactive", "--group", "--baseline", "-", "undo"):
         assert re.search(rf"^\| [^|]*`[^`|]*{re.escape(option)}", table, re.MULTILINE), option
 

@@ -42,7 +42,7 @@ def test_the_reports_are_current() -> None:
 
 
 def test_the_page_has_a_matrix_of_configurations_and_workloads() -> None:
-    part = (DOCS / "README.md").read_text(encoding="utf-8").partition("<!-- matrix -->")[2].partition("<!-- end -->")[0]
+    part = (DOCS / "runs.md").read_text(encoding="utf-8").partition("<!-- matrix -->")[2].partition("<!-- end -->")[0]
     part = part.replace("\N{NO-BREAK SPACE}", " ")
     table = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("|")]
     assert table[0] == ["configuration", "training", "generation, static batching", "generation, dynamic batching"]
