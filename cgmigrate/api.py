@@ -227,8 +227,8 @@ def _run_options(options: Options) -> RunOptions:
     return RunOptions(
         source,
         target,
-        tuple(code.upper() for code in arguments.texts_of("select", options.select)),
-        tuple(code.upper() for code in arguments.texts_of("ignore", options.ignore)),
+        select=tuple(code.upper() for code in arguments.texts_of("select", options.select)),
+        ignore=tuple(code.upper() for code in arguments.texts_of("ignore", options.ignore)),
         preview=options.preview,
         unsafe=options.unsafe_fixes,
         rewrite=False,

@@ -38,6 +38,8 @@ HISTORY = "documentation of old names (changelogs, folders of a version, tables 
 """Owner of a name that a page keeps; without ``--verbose`` only their number is reported."""
 
 
+TESTS_OLD = "tests deprecated settings"
+"""Why the settings in a test stay as they are."""
 UNKNOWN_OWNER = "an owner that is not known"
 
 

@@ -52,7 +52,7 @@ def _boolean(
     backend = "local" if written.setting == ENABLE else "transformer_engine"
     match written.value:
         case False if site.overrides:
-            return f"write {spelled(IMPL, 'none')} to turn graphs off, or delete it where they are off"
+            return f"delete it (false is the default), or write {spelled(IMPL, 'none')} if it turns graphs off"
         case False:
             return "delete it: false is the default"
         case Undecided(text=text) if site.origin is not None and (condition := _condition(text)):
@@ -76,8 +76,8 @@ def _condition(text: str) -> str:
 def _scope(value: object, settings: Settings, spelled: Callable[[str, object], str]) -> str:
     if isinstance(value, (Undecided, Choice)):
         return (
-            f"write {spelled(IMPL, _FULL)} for full_iteration, {spelled(INFERENCE, 'block')} for "
-            f"{_FULL_INFERENCE}, and a list like {spelled(MODULES, ['attn'])} for modules"
+            f"set {MODULES} from a setting of that name, too; where the value can be {_FULL}, that is "
+            f"{spelled(IMPL, _FULL)} now, and {_FULL_INFERENCE} is {spelled(INFERENCE, 'block')}"
         )
     names = names_in(value)
     if _FULL in names:

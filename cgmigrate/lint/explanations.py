@@ -136,7 +136,9 @@ def _role(written: Use, case: SiteCase) -> str:
             return f"{case.source} reads the scope only if this is `local`"
         return "the implementation"
     if written.setting in (ENABLE, EXTERNAL):
-        return "sets the implementation" if written.value is True else "sets no implementation"
+        impl = "local" if written.setting == ENABLE else "transformer_engine"
+        sets = {True: f"sets `{IMPL}` to {impl}", False: f"leaves `{IMPL}` as it is"}
+        return sets[written.value] if isinstance(written.value, bool) else f"sets `{IMPL}` to {impl} where it is true"
     return {IMPL: "the implementation", SCOPE: "the scope", MODULES: "the modules"}.get(
         written.setting, "the scope in inference"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from cgmigrate.documents.sites import Problem
+from cgmigrate.documents.sites import TESTS_OLD, Problem
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.examination import ExaminedFile
@@ -79,6 +79,8 @@ def _of_withheld_set(diagnostic: LintDiagnostic, candidate: Candidate) -> LintDi
 
 def _with_help(diagnostic: LintDiagnostic, context: Context, catalogue: Catalogue) -> LintDiagnostic:
     """Return a diagnostic that has neither a fix nor help with the help of its rule, if the target has its names."""
+    if TESTS_OLD in diagnostic.blocked_by:
+        return replace(diagnostic, help="leave it: the deprecated name is what this test is about")
     if diagnostic.fix or diagnostic.help:
         return diagnostic
     rule = context.rules.get(diagnostic.rule)

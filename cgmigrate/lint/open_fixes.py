@@ -53,7 +53,9 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
         is_open = bool(case.site.meets)
         place = places.meeting_command(fix, is_open=is_open) if case.site.flags else places.meeting(fix)
         if place is not None:
-            reasons[index] = f"{place} also uses `{place.text}` and is not changed with it"
+            reasons[index] = (
+                f"{place} also uses `{place.text}` and stays as it is, so the two may no longer fit together"
+            )
     if not reasons:
         return examined
     return replace(examined, relations=replace(examined.relations, open_places=reasons))

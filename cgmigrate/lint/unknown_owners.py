@@ -64,19 +64,19 @@ def _concerns(name: str, site: Site, catalogue: Catalogue, context: Context) -> 
 def _message(site: Site, key: str, *, is_common: bool) -> str:
     """Return what is ambiguous; ``is_common`` says whether other systems have a setting of this name."""
     if site.origin is None and is_common:
-        return f"the owner of `{key}` is ambiguous: other systems have a setting of this name, too"
+        return f"cannot tell whether `{key}` is megatron-core's: other systems have a setting of this name, too"
     if site.origin is None:
-        return f"the owner of `{key}` is ambiguous: `{'.'.join(site.path)}` has settings of another class"
+        return f"cannot tell whether `{key}` is megatron-core's: `{'.'.join(site.path)}` has settings of another class"
     name = site.origin.callee or site.origin.object
     if name and not name.startswith(DICT):
-        return f"the owner of `{key}` is ambiguous: `{name}` is not known as a Megatron class"
+        return f"cannot tell whether `{key}` is megatron-core's: `{name}` is not known as a Megatron class"
     named = name.removeprefix(DICT)
     which = f"the dictionary `{named}`" if named not in ("", "?") else "this place"
-    return f"the owner of `{key}` is ambiguous: nothing shows that {which} configures megatron-core"
+    return f"cannot tell whether `{key}` is megatron-core's: nothing shows that {which} reaches a TransformerConfig"
 
 
 def _if_megatrons(advice: str, site: Site) -> str:
     of_arguments = site.origin is not None and site.origin.object.rpartition(".")[2] == "args"
     # `validate_args` derives other arguments from these.
     when = ", before `validate_args` runs" if of_arguments else ""
-    return f"if it is megatron-core's, {advice}{when}" if advice else ""
+    return f"if it is megatron-core's, {advice}{when}; else leave it" if advice else ""

@@ -25,6 +25,8 @@ MOST_ROWS = 12
 """Rules, folders or releases that are listed; the rest is counted."""
 _KINDS: dict[Applicability | None, str] = {**{one: str(one) for one in Applicability}, None: "to review"}
 """Applicability of a fix in words; None is also that of a fix that only a person applies."""
+_MOST_NAMED = 3
+"""Files of a set that are named; the rest is counted."""
 _PLACE = re.compile(r"\S+:\d+ ")
 """The beginning of a reason that shows a place."""
 
@@ -93,8 +95,11 @@ def fixes(diagnostics: Iterable[Reported], mark: str = "") -> str:
 
 def together_with(paths: Sequence[str], group: str) -> str:
     """Return that a fix changes other files as well, and how to apply it by itself."""
-    named = ", ".join(paths[:MOST_ROWS]) + (f" and {len(paths) - MOST_ROWS} more" if len(paths) > MOST_ROWS else "")
-    return f"written together with {named} (`cgmigrate fix --group {group}` applies only this fix)"
+    named = ", ".join(paths[:_MOST_NAMED]) + (
+        f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
+    )
+    why = "they are merged, or the same code reads them"
+    return f"changed together with {named}: {why} (`cgmigrate fix --group {group}` changes only these)"
 
 
 def _applicability(reported: Reported) -> Applicability | None:

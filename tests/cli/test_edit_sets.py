@@ -168,7 +168,7 @@ def test_json_and_sarif_offer_edits_for_one_file_only(case: Case, cgmigrate: Com
 
 def test_the_text_names_the_other_files(case: Case, cgmigrate: Command) -> None:
     shown = cgmigrate("check", ".").stdout
-    assert ("written together with child.yaml (`cgmigrate fix --group " in shown) is not case.is_one_file
+    assert ("changed together with child.yaml: " in shown) is not case.is_one_file
 
 
 def test_stdin_replaces_its_file_and_shows_sets_of_several(case: Case) -> None:

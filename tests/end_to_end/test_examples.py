@@ -157,7 +157,7 @@ def test_on_0_18_and_later_a_scope_under_none_needs_a_decision(configs: Path) ->
     assert diagnostics_in(result.output)["omegaconf/verl-actor.yaml"] == Diagnostics([], ["13 CG301", "23 CG207"])
 
 
-def test_the_pin_beside_the_examples_is_read(configs: Path) -> None:
+def test_the_configuration_beside_the_examples_answers_what_their_pin_asks(configs: Path) -> None:
     result = cgmigrate("check", "--output-format", "concise", "configs")
 
-    assert "to 0.19 (configs/requirements.txt:2 (megatron-core==0.19.2))" in result.output
+    assert "from 0.17 (configs/cgmigrate.toml) to 0.19 (configs/cgmigrate.toml)" in result.output

@@ -255,7 +255,9 @@ def test_a_key_that_another_file_reads_is_no_safe_fix(project: Path, cgmigrate, 
     write(project / name, text)
     staged(project)
     stdout = " ".join(cgmigrate("fix", ".").stdout.split())
-    assert f"{name}:2 also uses `external_cuda_graph` and is not changed with it" in stdout
+    assert (
+        f"{name}:2 also uses `external_cuda_graph` and stays as it is, so the two may no longer fit together" in stdout
+    )
     assert path.read_text() == LEGACY
 
 
@@ -449,7 +451,10 @@ TURNS_ON = {
 def test_a_false_that_may_turn_off_what_code_turns_on_is_no_safe_fix(project: Path, cgmigrate, code: str) -> None:
     path = write(project / "a.yaml", FALSE)
     write(project / "train.py", code)
-    assert "train.py:1 also uses `external_cuda_graph` and is not changed with it" in cgmigrate("fix", ".").stdout
+    assert (
+        "train.py:1 also uses `external_cuda_graph` and stays as it is, so the two may no longer fit together"
+        in cgmigrate("fix", ".").stdout
+    )
     assert path.read_text() == FALSE
 
 
@@ -460,7 +465,10 @@ def test_a_new_implementation_beside_a_flag_that_code_turns_on_is_no_safe_fix(
     text = "model:\n  tensor_model_parallel_size: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
     path = write(project / "a.yaml", text)
     write(project / "train.py", code)
-    assert "train.py:1 also uses `external_cuda_graph` and is not changed with it" in cgmigrate("fix", ".").stdout
+    assert (
+        "train.py:1 also uses `external_cuda_graph` and stays as it is, so the two may no longer fit together"
+        in cgmigrate("fix", ".").stdout
+    )
     assert path.read_text() == text
     write(project / "train.py", "")
     cgmigrate("fix", ".")

@@ -456,7 +456,7 @@ def test_a_half_of_a_fix_in_two_files_names_the_other_file(project: Path, cgmigr
     group = json.loads(cgmigrate("check", "--format", "json", ".").stdout)["findings"][0]["fix"]["id"]
     shown = cgmigrate("check", "--format", name, ".").stdout
     for other in ("base.yaml", "child.yaml"):
-        assert f"written together with {other} (`cgmigrate fix --group {group}` applies only this fix)" in shown
+        assert f"changed together with {other}: " in shown and f"(`cgmigrate fix --group {group}` " in shown
     assert "write `cuda_graph_impl: local`" in shown and "write `cuda_graph_modules: [attn]`" in shown
 
 

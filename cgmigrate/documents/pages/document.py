@@ -108,9 +108,10 @@ class Prose(UnreadDocument):
         elif not why and self._outline.keeps(name):
             self.mentions.append((name.use(Role.MENTION), HISTORY))
         else:
-            where = f"is in a code block that is not read: {why}" if why else "is named in the text"
+            where = f"is in a code block that is not read: {why}" if why else "is a deprecated name in the text"
             message = f"`{name.key}` {where}"
-            advice = by_hand(name.key, self.catalogue) if name.key.startswith("--") else ""
+            known = by_hand(name.key, self.catalogue)
+            advice = f"{known}, or leave it where the text is about an older release" if known else ""
             self.problems.append(Problem(ProblemKind.NAME_IN_DOCUMENTATION, name.span, message, advice=advice))
 
     @cached_property

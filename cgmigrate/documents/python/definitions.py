@@ -139,7 +139,7 @@ class Definitions:
             if not isinstance(definition.node, ast.ClassDef):
                 return f"`{name}` is a function, and cgmigrate does not follow its result"
             if setting := self.setting_in(definition):
-                return f"the class `{definition.node.name}` {setting}, so other settings may change with this one"
+                return f"the class `{definition.node.name}` {setting}, and what it sets from that may change"
             bases = [base for base in map(dotted, definition.node.bases) if base]
             if not bases:
                 return f"the class `{definition.node.name}` is not Megatron's"

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import PythonSource, dotted
+from cgmigrate.documents.sites import TESTS_OLD
 
 _ABOUT_OLD = re.compile(r"deprecat|legacy|backwards?[ _-]?compat|compatibility", re.IGNORECASE)
 _WARNS = ("pytest.warns", "pytest.deprecated_call")
@@ -18,7 +19,7 @@ def deprecation_test_around(node: ast.AST, source: PythonSource) -> str:
     for above in source.ancestors(node):
         if isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)) and above.name.startswith("test"):
             reason = reason_of(above)
-            return f"`{above.name}` tests deprecated settings ({reason})" if reason else ""
+            return f"`{above.name}` {TESTS_OLD} ({reason})" if reason else ""
     return ""
 
 
@@ -32,7 +33,9 @@ def reason_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     for part in walk(function):
         match part:
             case ast.Call(func=called) if dotted(called) in _WARNS:
-                return f"it expects a warning (line {part.lineno})"
+                return f"it expects a warning on line {part.lineno}"
+            case ast.Compare(left=ast.Constant(value=str() as text)) if _ABOUT_OLD.search(text):
+                return f"it looks for a message about a deprecation on line {part.lineno}"
             case ast.keyword(arg="match", value=ast.Constant(value=str() as text)) if _ABOUT_OLD.search(text):
-                return f"it expects that message (line {part.lineno})"
+                return f"it expects a message about a deprecation on line {part.lineno}"
     return ""

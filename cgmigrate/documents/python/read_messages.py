@@ -125,9 +125,15 @@ def advice(name: str) -> str:
     if name == SCOPE_CLASS:
         return "use `CudaGraphModule`; for full iteration use `cuda_graph_impl` or `inference_cuda_graph_scope`"
     if name == SCOPE:
-        return "read `cuda_graph_impl` for full iteration, `cuda_graph_modules` for modules"
+        return (
+            'test `cuda_graph_impl == "full_iteration"` instead (with no test for `local` beside it), or read '
+            "`cuda_graph_modules` for modules; not fixed: which of the two is meant depends on the code around"
+        )
     impl = _impl(name)
-    return f'test `cuda_graph_impl == "{impl}"` (for any graphs: `cuda_graph_impl != "none"`)'
+    return (
+        f'test `cuda_graph_impl == "{impl}"` instead, also of a test of the scope beside it, or '
+        '`cuda_graph_impl != "none"` for graphs of any kind; not fixed: which is meant depends on the code around'
+    )
 
 
 def flag_advice(name: str) -> str:

@@ -73,7 +73,7 @@ def caught_for_releases(node: ast.Try, catalogue: Catalogue) -> str:
         for kind in kinds:
             word = kind.id if isinstance(kind, ast.Name) else kind.attr if isinstance(kind, ast.Attribute) else ""
             if kind is None or word in _CATCHES:
-                return "the code is in a `try` that catches what another release lacks"
+                return "it is in a `try` whose `except` is for another release"
     return ""
 
 

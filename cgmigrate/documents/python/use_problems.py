@@ -198,7 +198,7 @@ class _UseProblems:
 
     def _class_use(self, node: ast.expr) -> None:
         above = self.source.parent(node)
-        text = f"`{SCOPE_CLASS}` has no modules since megatron-core 0.18 (it is kept for unpickling)"
+        text = f"`{SCOPE_CLASS}` is deprecated since megatron-core 0.18, which keeps it for old checkpoints only"
         if isinstance(above, ast.Attribute):
             self.report.add(above, Message(ProblemKind.ENUM_CLASS, text, advice=_instead_of_member(above.attr)))
         else:
@@ -211,13 +211,14 @@ class _UseProblems:
             local = alias.asname or alias.name
             guard = release_check_around(node, self.source)
             if not self.names.full.get(local, "").startswith("megatron."):
-                text = f"`{SCOPE_CLASS}` comes from a module of this project, where it is defined"
-                self.report.add(alias, Message(ProblemKind.ENUM_CLASS, text))
+                text = f"`{SCOPE_CLASS}` is imported from another module of this project"
+                how = f"change it where it is defined: `{MODULE_CLASS}` has the modules since megatron-core 0.18"
+                self.report.add(alias, Message(ProblemKind.ENUM_CLASS, text, advice=how))
             elif guard or local in self.names.shadowed:
                 why = guard or f"`{local}` is also defined in this file"
-                self.report.add(
-                    alias, Message(ProblemKind.ENUM_CLASS, f"the import of `{SCOPE_CLASS}` is not rewritten: {why}")
-                )
+                text = f"`{SCOPE_CLASS}` is deprecated since megatron-core 0.18; the import is not rewritten: {why}"
+                how = f"import `{MODULE_CLASS}` as well, or leave it where it is for older releases only"
+                self.report.add(alias, Message(ProblemKind.ENUM_CLASS, text, advice=how))
             else:
                 self.report.skip(alias, SCOPE_CLASS, FOLLOWS_USES)
 
@@ -244,10 +245,14 @@ class _UseProblems:
         if not self.owners.megatron:
             self.report.skip(node, name, self.owners.of_unrelated_name())
             return
-        how = "rename it together with everything that sets or reads it, or keep it if it is not megatron-core's"
-        self.report.add(
-            node, Message(ProblemKind.DEFINITION, f"{what} has a name that megatron-core deprecated", advice=how)
+        setting = self.catalogue.settings.get(self.catalogue.by_key.get(name, name))
+        new = " and ".join(f"`{one}`" for one in setting.replaced_by if one) if setting else f"`{MODULE_CLASS}`"
+        text = f"{what} has the name of a deprecated setting of megatron-core"
+        how = (
+            f"if it is passed to megatron-core, replace it by {new}, with everything that sets or reads it (not fixed: "
+            "that code has to change with it); else leave it"
         )
+        self.report.add(node, Message(ProblemKind.DEFINITION, text, advice=how))
 
 
 def _names_no_modules(node: ast.expr, source: PythonSource) -> bool:
