@@ -17,7 +17,7 @@ DICT = "dict "
 """Begins the name of a dictionary in code, before that of its variable, or ``?``."""
 
 
-_OF_FIELD = "rename the field together with everything that sets or reads it, or keep it if it is not megatron-core's"
+_OF_FIELD = "if it is passed to megatron-core, replace the field, with everything that sets or reads it; else leave it"
 
 
 def own_class(site: Site, document: Document) -> OwnClass | None:
