@@ -20,7 +20,7 @@ from cgmigrate.verify.compare import EQUIVALENT, ArmComparison, judge
 from cgmigrate.verify.metrics import all_graphs, census_lines, label, parameters_digest, short
 from cgmigrate.verify.page import page
 from cgmigrate.verify.page.answer import Judged
-from cgmigrate.verify.page.badges import verdict_badge
+from cgmigrate.verify.page.badges import badges_of
 from cgmigrate.verify.page.matrix import workload_name
 from cgmigrate.verify.page.runs import judged_run
 from cgmigrate.verify.release_changes import GRAPHS, NUMBERS, SUPPORT
@@ -98,7 +98,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _cell(judged: Judged, report: str) -> str:
-    badge = verdict_badge(judged.verdict)
+    badge = badges_of(judged.verdict, judged.changes)[0]
     # A narrow column breaks no sign from its word.
     changes = (f"Δ\N{NO-BREAK SPACE}{_CHANGED[change]}" for change in judged.changes)
     return "<br>".join([f"[{badge.sign}\N{NO-BREAK SPACE}{badge.word}]({report}#{judged.anchor})", *changes])

@@ -61,8 +61,9 @@ def verdict_badge(verdict: str) -> Badge:
 
 
 def badges_of(verdict: str, changes: Iterable[str]) -> tuple[Badge, ...]:
-    """The verdict's badge, then one for each thing that the release changed."""
-    return (verdict_badge(verdict), *(_CHANGES[change] for change in changes))
+    """The verdict's badge, then one for each thing that the release changed, which is no reservation on the migration."""
+    of_release = tuple(_CHANGES[change] for change in changes)
+    return (verdict_badge(EQUIVALENT if of_release and verdict == EQUIVALENT_BUT else verdict), *of_release)
 
 
 def verdict_order(verdict: str) -> int:
