@@ -26,7 +26,7 @@ def pattern_in_text(catalogue: Catalogue) -> re.Pattern[str]:
 def by_hand(name: str, catalogue: Catalogue) -> str:
     """Return what to write for a deprecated name in a command line, as a flag or an override like it."""
     flag = name.startswith("-")
-    prefix = "" if flag else name.rpartition(".")[0] + "."
+    prefix = "" if flag else name[: name.rfind(".") + 1]
 
     def spelled(setting: str, value: str) -> str:
         return f"`{catalogue[setting].flag} {value}`" if flag else f"`{prefix}{setting}={value}`"

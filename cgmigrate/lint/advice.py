@@ -25,6 +25,8 @@ _ON_IF = re.compile(r"True if .+ else False")
 """A flag that is on where an expression is true."""
 _FULL, _FULL_INFERENCE = "full_iteration", "full_iteration_inference"
 _OLD_VALUES = frozenset(("full", _FULL, _FULL_INFERENCE))
+OFF = "delete it: false is the default"
+"""What to do with a boolean that is false."""
 
 
 def advice_for(document: Document, site: Site, written: Use, settings: Settings, target: Release) -> str:
@@ -42,7 +44,7 @@ def advice_for(document: Document, site: Site, written: Use, settings: Settings,
     if written.setting == SCOPE or (written.setting == MODULES and _OLD_VALUES & set(names_in(written.value))):
         if site.programs is not None and names_in(written.value) == ["full"]:
             return "delete it: whole layers are captured where no module is listed"
-        return _scope(written.value, settings, spelled)
+        return _scope(written.value, settings, spelled, site.written_as(MODULES))
     return ""
 
 
@@ -54,7 +56,7 @@ def _boolean(
         case False if site.overrides:
             return f"delete it (false is the default), or write {spelled(IMPL, 'none')} if it turns graphs off"
         case False:
-            return "delete it: false is the default"
+            return OFF
         case Undecided(text=text) if site.origin is not None and (condition := _condition(text)):
             chosen = Choice(("", f" if {condition} else ", ""), (f'"{backend}"', '"none"'))
             return f"write {spelled(IMPL, chosen)}"
@@ -73,11 +75,11 @@ def _condition(text: str) -> str:
     return text.removeprefix("True if ").removesuffix(" else False") if _ON_IF.fullmatch(text) else ""
 
 
-def _scope(value: object, settings: Settings, spelled: Callable[[str, object], str]) -> str:
+def _scope(value: object, settings: Settings, spelled: Callable[[str, object], str], modules: str) -> str:
     if isinstance(value, (Undecided, Choice)):
         return (
-            f"set {MODULES} from a setting of that name, too; where the value can be {_FULL}, that is "
-            f"{spelled(IMPL, _FULL)} now, and {_FULL_INFERENCE} is {spelled(INFERENCE, 'block')}"
+            f"write `{modules}` instead, with this value where it is modules; {_FULL} is {spelled(IMPL, _FULL)} now, "
+            f"and {_FULL_INFERENCE} is {spelled(INFERENCE, 'block')}"
         )
     names = names_in(value)
     if _FULL in names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
-from cgmigrate.lint.advice import advice_for
+from cgmigrate.lint.advice import OFF, advice_for
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.megatron.catalogue import Catalogue
@@ -79,4 +79,6 @@ def _if_megatrons(advice: str, site: Site) -> str:
     of_arguments = site.origin is not None and site.origin.object.rpartition(".")[2] == "args"
     # `validate_args` derives other arguments from these.
     when = ", before `validate_args` runs" if of_arguments else ""
+    if advice == OFF and site.origin is not None and site.origin.callee:
+        advice = 'write `cuda_graph_impl="none"`, or delete it where the class has this default'
     return f"if it is megatron-core's, {advice}{when}; else leave it" if advice else ""

@@ -94,7 +94,8 @@ def fixes(diagnostics: Iterable[Reported], mark: str = "") -> str:
 
 
 def together_with(paths: Sequence[str], group: str) -> str:
-    """Return that a fix changes other files as well, and how to apply it by itself."""
+    """Return that a fix changes other files as well, code first, and how to apply it by itself."""
+    paths = sorted(paths, key=lambda path: not path.endswith(".py"))
     named = ", ".join(paths[:_MOST_NAMED]) + (
         f" and {len(paths) - _MOST_NAMED} more" if len(paths) > _MOST_NAMED else ""
     )

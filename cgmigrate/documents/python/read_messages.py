@@ -126,22 +126,34 @@ def advice(name: str) -> str:
         return "use `CudaGraphModule`; for full iteration use `cuda_graph_impl` or `inference_cuda_graph_scope`"
     if name == SCOPE:
         return (
-            'test `cuda_graph_impl == "full_iteration"` instead (with no test for `local` beside it), or read '
-            "`cuda_graph_modules` for modules; not fixed: which of the two is meant depends on the code around"
+            'for full iteration test `cuda_graph_impl == "full_iteration"`, which replaces tests of `local` and '
+            "`enable_cuda_graph` beside it; for modules read `cuda_graph_modules`; not fixed: these tests have to "
+            "change together"
         )
     impl = _impl(name)
     return (
-        f'test `cuda_graph_impl == "{impl}"` instead, also of a test of the scope beside it, or '
-        '`cuda_graph_impl != "none"` for graphs of any kind; not fixed: which is meant depends on the code around'
+        f'write `cuda_graph_impl == "{impl}"` for this test and one of the scope next to it, or '
+        '`cuda_graph_impl != "none"` for graphs of any kind; not fixed: which one the code needs is '
+        "not known"
     )
+
+
+def key_advice(name: str) -> str:
+    """Return what replaces a key that code looks up in a mapping."""
+    new = (
+        "`cuda_graph_modules` (`full_iteration` is a value of `cuda_graph_impl`)"
+        if name == SCOPE
+        else "`cuda_graph_impl`"
+    )
+    return f"rename the key to {new}, with what writes it; not fixed: what that is, is not known"
 
 
 def flag_advice(name: str) -> str:
     """Return which flags are written instead of the one of a deprecated setting."""
-    impl = load()[IMPL].flag
+    impl, why = load()[IMPL].flag, "not fixed: what reads this string is not known"
     if name == SCOPE:
-        return f"use `{load()[MODULES].flag}` for modules, `{impl} full_iteration` for full iteration"
-    return f"use `{impl} {_impl(name)}`"
+        return f"use `{load()[MODULES].flag}` for modules, `{impl} full_iteration` for full iteration; {why}"
+    return f"use `{impl} {_impl(name)}`; {why}"
 
 
 def _impl(name: str) -> str:

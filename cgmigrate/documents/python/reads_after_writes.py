@@ -32,7 +32,7 @@ def _without_fix(problem: Problem, read: Read, lines: Mapping[str, int]) -> Prob
     if_proved = problem.if_proved or (problem.replacement if problem.risk in ("", FOLLOWS_OBJECT) else "")
     problem = replace(problem, replacement="", risk="", advice=advice, if_proved=if_proved)
     if line := lines.get(read.name):
-        message = f"`{read.object}.{read.name}` has the value that line {line} assigns until the config is built"
+        message = f"`{read.object}.{read.name}` is deprecated; this read is right only as long as line {line} sets it"
         blocked_by = f"line {line} assigns `{read.name}`; both have to change together"
         return replace(problem, message=message, blocked_by=blocked_by)
     other, line = min(lines.items(), key=lambda item: item[1])

@@ -217,7 +217,9 @@ class _UseProblems:
             elif guard or local in self.names.shadowed:
                 why = guard or f"`{local}` is also defined in this file"
                 text = f"`{SCOPE_CLASS}` is deprecated since megatron-core 0.18; the import is not rewritten: {why}"
-                how = f"import `{MODULE_CLASS}` as well, or leave it where it is for older releases only"
+                how = (
+                    f"it may stay; code for megatron-core 0.18 and later imports `{MODULE_CLASS}` in a `try` of its own"
+                )
                 self.report.add(alias, Message(ProblemKind.ENUM_CLASS, text, advice=how))
             else:
                 self.report.skip(alias, SCOPE_CLASS, FOLLOWS_USES)
@@ -293,7 +295,10 @@ def _is_scope(node: ast.stmt) -> bool:
 def _instead_of_member(member: str) -> str:
     """Return what to write for a member of the old enum, empty when there is none."""
     if member in LAYER_MODULES:
-        return f"write `{MODULE_CLASS}.{member}`"
+        return (
+            f"write `{MODULE_CLASS}.{member}`, or leave it where the old enum itself is tested; not fixed: what gets "
+            "the value is not known"
+        )
     return {
         "full": "write an empty list of modules, which captures whole layers",
         "full_iteration": 'write "full_iteration" as the value of `cuda_graph_impl`',

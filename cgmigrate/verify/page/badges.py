@@ -61,7 +61,7 @@ def verdict_badge(verdict: str) -> Badge:
 
 
 def badges_of(verdict: str, changes: Iterable[str]) -> tuple[Badge, ...]:
-    """The verdict's badge, then one for each thing that the release changed, which is no reservation on the migration."""
+    """The verdict's badge, then one for each thing that the release changed: that is no reservation."""
     of_release = tuple(_CHANGES[change] for change in changes)
     return (verdict_badge(EQUIVALENT if of_release and verdict == EQUIVALENT_BUT else verdict), *of_release)
 
