@@ -54,7 +54,7 @@ def _boolean(
     backend = "local" if written.setting == ENABLE else "transformer_engine"
     match written.value:
         case False if site.overrides:
-            return f"delete it (false is the default), or write {spelled(IMPL, 'none')} if it turns graphs off"
+            return f"delete it (false is the default), or write {spelled(IMPL, 'none')} where it overrides a true"
         case False:
             return OFF
         case Undecided(text=text) if site.origin is not None and (condition := _condition(text)):

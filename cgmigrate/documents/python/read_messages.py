@@ -8,7 +8,7 @@ from enum import Enum
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
 from cgmigrate.documents.python.source import last_name
 from cgmigrate.megatron.catalogue import Setting, load
-from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
+from cgmigrate.megatron.settings import ENABLE, IMPL, LAYER_MODULES, MODULES, SCOPE
 
 _VALUES = frozenset((*LAYER_MODULES, "full", "full_iteration", "full_iteration_inference"))
 THREE = "`cuda_graph_impl`, `cuda_graph_modules`, `inference_cuda_graph_scope`"
@@ -126,16 +126,14 @@ def advice(name: str) -> str:
         return "use `CudaGraphModule`; for full iteration use `cuda_graph_impl` or `inference_cuda_graph_scope`"
     if name == SCOPE:
         return (
-            'for full iteration test `cuda_graph_impl == "full_iteration"`, which replaces tests of `local` and '
-            "`enable_cuda_graph` beside it; for modules read `cuda_graph_modules`; not fixed: these tests have to "
-            "change together"
+            "test `cuda_graph_impl` in place of both old settings: it is `full_iteration`, `local` (now without full "
+            "iteration), `transformer_engine` or `none`; for modules read `cuda_graph_modules`; not fixed: these tests "
+            "have to change together"
         )
     impl = _impl(name)
-    return (
-        f'write `cuda_graph_impl == "{impl}"` for this test and one of the scope next to it, or '
-        '`cuda_graph_impl != "none"` for graphs of any kind; not fixed: which one the code needs is '
-        "not known"
-    )
+    full = f' (`in ("{impl}", "full_iteration")` if it is not beside a test of the scope)' if name == ENABLE else ""
+    why = 'or `cuda_graph_impl != "none"` for all graphs; not fixed: which one is meant is not known'
+    return f'write `cuda_graph_impl == "{impl}"`{full}, {why}'
 
 
 def key_advice(name: str) -> str:

@@ -248,7 +248,8 @@ class _UseProblems:
             self.report.skip(node, name, self.owners.of_unrelated_name())
             return
         setting = self.catalogue.settings.get(self.catalogue.by_key.get(name, name))
-        new = " and ".join(f"`{one}`" for one in setting.replaced_by if one) if setting else f"`{MODULE_CLASS}`"
+        new = f"`{MODULE_CLASS}`" if setting is None else " and ".join(f"`{one}`" for one in setting.replaced_by)
+        new = "`cuda_graph_modules` and `cuda_graph_impl` (which has `full_iteration` now)" if name == SCOPE else new
         text = f"{what} has the name of a deprecated setting of megatron-core"
         how = (
             f"if it is passed to megatron-core, replace it by {new}, with everything that sets or reads it (not fixed: "
