@@ -101,7 +101,9 @@ def _explain_file(topic: Topic, path: str, line: int | None) -> int:
         raise click.UsageError(f"{path} is a folder: give a file, or a line as FILE:LINE")
     options = RunOptions(topic.source, topic.target, rewrite=False, rule_folders=topic.folders)
     with command_errors():
-        configurations = Configurations(rule_folders=topic.folders)
+        # A file that is named is shown, whatever excludes it.
+        named = frozenset((os.path.dirname(os.path.abspath(path)),))
+        configurations = Configurations(rule_folders=topic.folders, named_folders=named)
         file = explain_file(openable_path(path, os.getcwd()), options, configurations)
     if isinstance(file, InputError):
         click.echo(in_line(f"error: {file.path}: {file.reason}"), err=True)

@@ -97,7 +97,9 @@ def cases_of(selection: VerifySelection, input_errors: list[str], notes: list[st
     if selection.after:
         _check_after(selection.after, paths)
     options = RunOptions(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
-    run = Run(list(dict.fromkeys(paths)), options, Configurations(replaces_exclude=bool(selection.exclude)))
+    named = frozenset(os.path.abspath(path) for path in paths if os.path.isdir(path))
+    configurations = Configurations(replaces_exclude=bool(selection.exclude), named_folders=named)
+    run = Run(list(dict.fromkeys(paths)), options, configurations)
     readable = False
     for item in _without_pages(run, paths):
         if isinstance(item, InputError):

@@ -62,6 +62,8 @@ def recipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def in_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the examples: in the checkout, their fixes are judged by all that it has, which takes long."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    # Its configuration excludes what the commands name.
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
