@@ -59,7 +59,8 @@ class RunWriter:
             self.unwritten += sum(places_of(checked.fixed) for checked in files)
             return False
         for checked in files:
-            self._message(f"{verb} {checked.path} ({counted(places_of(checked.fixed), 'diagnostic')})")
+            number = places_of(checked.fixed)
+            self._message(f"{verb} {checked.path}" + (f" ({counted(number, 'diagnostic')})" if number else ""))
         return True
 
     def remove_leftovers(self, path: str) -> None:

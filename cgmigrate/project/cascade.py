@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -141,7 +142,7 @@ class Configurations:
             configuration = self.for_folder(os.path.dirname(absolute))
             patterns = (() if self.replaces_exclude else configuration.exclude) + configuration.extend_exclude
             has_patterns = has_patterns or bool(patterns)
-            if patterns and self._covers(patterns, configuration.folder, absolute + slash):
+            if patterns and self._covers(patterns, configuration.folder, absolute + slash, self.named_folders):
                 return True
             absolute, slash = configuration.folder, "/"
         if not (has_patterns or path.endswith("/") or beside_rules):
@@ -160,9 +161,8 @@ class Configurations:
         absolute, folder = os.path.abspath(path), configuration.folder
         by_folder = ((configuration.per_file_ignores, folder), (options.per_file_ignores, os.getcwd()))
         ignores = ((pattern, codes, at) for every, at in by_folder for pattern, codes in every)
-        codes = [codes for pattern, codes, at in ignores if self._matches(pattern, at, absolute)]
+        ignored = tuple(code for pattern, some, at in ignores if self._matches(pattern, at, absolute) for code in some)
         names = [name for pattern, name in configuration.ecosystems if self._matches(pattern, folder, absolute)]
-        ignored = tuple(code for some in codes for code in some)
         return FileOptions(merged(options, configuration), ignored, names[-1] if names else "")
 
     def _matches(self, pattern: str, folder: str, absolute: str) -> bool:
@@ -171,13 +171,13 @@ class Configurations:
             return not self._covers((pattern[1:],), folder, absolute)
         return self._covers((pattern,), folder, absolute)
 
-    def _covers(self, patterns: tuple[str, ...], folder: str, absolute: str) -> bool:
+    def _covers(self, patterns: tuple[str, ...], folder: str, absolute: str, named: Iterable[str] = ()) -> bool:
         if not is_below(absolute.rstrip("/"), folder):
             return False
         if patterns not in self._patterns:
             self._patterns[patterns] = Patterns(patterns)
-        named = next((one for one in self.named_folders if is_below(absolute, one) and is_below(one, folder)), folder)
-        inside, above = (path[len(folder) :].lstrip("/") for path in (absolute, named))
+        around = (one for one in named if is_below(absolute, one) and is_below(one, folder))
+        inside, above = (path[len(folder) :].lstrip("/") for path in (absolute, max(around, key=len, default=folder)))
         return self._patterns[patterns].covers(inside, above)
 
 

@@ -44,6 +44,11 @@ def test_rules_are_selected(tree: Path, cgmigrate: Run, words: tuple[str, ...], 
     assert codes(cgmigrate("check", *words, "--output-format", "json", ".")) == expected
 
 
+def test_a_folder_that_is_named_has_its_ignores(tree: Path, cgmigrate: Run) -> None:
+    write("cgmigrate.toml", '[per-file-ignores]\n"trap/" = ["CG3"]\n')
+    assert codes(cgmigrate("check", "--output-format", "json", "trap")) == []
+
+
 @pytest.mark.parametrize(
     ("words", "fixed"),
     [
