@@ -155,7 +155,7 @@ def handle_files(run: Run, output: Output, handle: Callable[[FileResult], None])
     files: list[FileResult] = []
     failed = False
     progress = ProgressLine(sys.stderr, output.reporting.quiet or run.chooser is not None)
-    with command_errors():
+    with command_errors(), progress:
         for item in run:
             progress.clear()
             input_error = item if isinstance(item, InputError) else _handle(item, handle)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import Result
 
+from cgmigrate.cli.progress import ProgressLine
 from cgmigrate.report.style import for_terminal
 from tests.support.files import write
 
@@ -136,3 +139,15 @@ def test_on_a_terminal_lines_end_between_words() -> None:
         "    eleven twelve thirteen fourteen",
         "",
     ]
+
+
+def test_in_a_log_progress_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cgmigrate.cli.progress._SECONDS", 0.01)
+    log = io.StringIO()
+    with ProgressLine(log, is_quiet=False) as progress:
+        progress.show(1, 4)
+        while "1 of 4 files with CUDA-graph settings checked\n" not in log.getvalue():
+            time.sleep(0.01)
+    with ProgressLine(quiet := io.StringIO(), is_quiet=True):
+        time.sleep(0.05)
+    assert quiet.getvalue() == ""
