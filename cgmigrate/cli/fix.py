@@ -81,7 +81,7 @@ class _Fixing:
         output, mode = self._output, self._mode
         handled = handle_files(self._run, output, self._handle)
         if self._run.options.raise_pin:
-            self._raise_pins()
+            self._raise_pins(any(checked.remaining for checked in handled.files))
         if self._run.options.stdin is not None and not mode.diff:
             _write_stdout(self._run.options.stdin[1], self._rewritten)
         if self._reports:
@@ -98,15 +98,15 @@ class _Fixing:
             output.last_lines()
         return status
 
-    def _raise_pins(self) -> None:
+    def _raise_pins(self, has_remaining: bool) -> None:
         """Raise the requirements of the projects whose files are rewritten."""
         from cgmigrate.lint.file_result import FileResult
         from cgmigrate.project.paths import shown_path
         from cgmigrate.project.pins.raising import raised
         from cgmigrate.text.files import read_bytes
 
-        for pin in dict.fromkeys(self._run.contexts.resolution(checked.path).pin for checked in self._rewritten):
-            if pin is None:
+        for resolution in dict.fromkeys(self._run.contexts.resolution(checked.path) for checked in self._rewritten):
+            if (pin := resolution.pin) is None:
                 continue
             path, data = shown_path(str(pin.path)), read_bytes(pin.path)
             if (after := raised(pin, text := data.decode())) is None:
@@ -115,6 +115,11 @@ class _Fixing:
                 _show_diff(FileResult(path, data, text, (), after=after), self._output)
             elif self._run.options.stdin is None:
                 self._writer.write(FileResult(path, data, text, (), after=after), "raised the requirement in")
+                if has_remaining:
+                    source = resolution.source
+                    self._output.message(
+                        f"note: what remains was written for {source}: give later runs `--from {source}`"
+                    )
 
     def _group_is_missing(self, handled: Handled) -> bool:
         """Return whether the fix that --group names was not available, and print that."""

@@ -87,6 +87,13 @@ def test_a_requirement_is_raised_or_left_to_a_person(
     assert (f"note: raise requirements.txt:2 ({before}) to >=0.18 by hand\n" in report) == (after is None)
 
 
+def test_what_remains_keeps_its_release_behind_a_raised_requirement(project: Path, cgmigrate: Command) -> None:
+    write("requirements.txt", f"{RANGE}\n")
+    write("a.yaml", SCOPE)
+    write("b.yaml", "model:\n  megatron:\n    cuda_graph_impl: local\n    cuda_graph_scope: ${oc.env:SCOPE}\n")
+    assert "what remains was written for 0.17: give later runs `--from 0.17`" in fix(cgmigrate, "--raise-pin")[1]
+
+
 def test_poetry_has_requirements_of_its_own_form(project: Path, cgmigrate: Command) -> None:
     write("pyproject.toml", '[tool.poetry]\nname = "x"\n[tool.poetry.dependencies]\nmegatron-core = ">=0.17"\n')
     write("a.yaml", SCOPE)
