@@ -82,11 +82,11 @@ def _ignores_of_files(text: str) -> tuple[str, tuple[str, ...]]:
 
 def _configurations(selection: Selection) -> Configurations:
     """Return the configuration files. The one that decides on the run as a whole is read at once."""
-    from cgmigrate.project.cascade import Configurations
+    from cgmigrate.project.cascade import Configurations, folders_in
 
     _check_selection(selection)
     config, strict = selection.config, selection.strict
-    named = frozenset(os.path.abspath(path) for path in selection.paths if os.path.isdir(path))
+    named = folders_in(selection.paths)
     configurations = Configurations(
         config, selection.isolated, bool(selection.exclude), strict, selection.rule_folders, named
     )

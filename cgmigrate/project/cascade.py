@@ -181,6 +181,11 @@ class Configurations:
         return self._patterns[patterns].covers(inside, above)
 
 
+def folders_in(paths: Iterable[str]) -> frozenset[str]:
+    """Return those of the paths that a user names which are folders, as absolute paths."""
+    return frozenset(os.path.abspath(path) for path in paths if os.path.isdir(path))
+
+
 def _rules_around(folder: str) -> str:
     """Return the folder of rules that has a folder of settings; any other folder as it is."""
     for settings in (SURROUNDINGS, SETTINGS):

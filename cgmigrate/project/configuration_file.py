@@ -104,8 +104,8 @@ class _ConfigurationReader:
 
     def _check_codes(self, configuration: Configuration, folders: Sequence[str]) -> None:
         """Raise an error for a code that no rule's code begins with: it would select nothing, and a gate would pass."""
-        lists = [(key, one.name) for key, one in KEYS.items() if one.read is _codes]
-        named = [(key, code) for key, field in lists for code in getattr(configuration, field) or ()]
+        keys = [key for key, one in KEYS.items() if one.read is _codes]
+        named = [(key, code) for key in keys for code in getattr(configuration, KEYS[key].name) or ()]
         named += [(pattern, code) for pattern, codes in configuration.per_file_ignores for code in codes]
         if not named:
             return

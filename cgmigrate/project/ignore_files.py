@@ -28,10 +28,7 @@ class Patterns:
         return result
 
     def covers(self, path: str, named: str = "") -> bool:
-        """Return whether a path is excluded; the path of a folder ends with ``/``.
-
-        Patterns do not exclude the folder ``named``, nor those that contain it.
-        """
+        """Return whether a path (a folder ends with ``/``) is excluded; ``named`` and what contains it never are."""
         if not self._patterns:
             return False
         path = path.lstrip("/")

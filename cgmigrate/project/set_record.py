@@ -128,13 +128,12 @@ def is_abandoned(descriptor: int) -> bool:
         return True
     try:
         head = json.loads(_lines(descriptor)[0])
-        return head["host"] == _host() and not is_running(head["process"])
+        return head["host"] == _host() and not _is_running(head["process"])
     except (IndexError, KeyError, TypeError, ValueError):
         return False
 
 
-def is_running(process: int) -> bool:
-    """Return whether a process of this machine runs."""
+def _is_running(process: int) -> bool:
     try:
         os.kill(process, 0)
     except OSError as error:

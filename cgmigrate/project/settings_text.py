@@ -26,8 +26,7 @@ def settings_text(configuration: Configuration, options: RunOptions) -> str:
         f"extend-rules = {_list(map(display_path, settings.rule_folders))}",
         f"output-format = {_string(configuration.format or FORMATS[0])}",
     ]
-    names = {"fixable": settings.fixable, "unfixable": settings.unfixable}
-    lines += [f"{name} = {_list(codes)}" for name, codes in names.items() if codes]
+    lines += [f"{name} = {_list(codes)}" for name in ("fixable", "unfixable") if (codes := getattr(settings, name))]
     baseline = options.baseline or configuration.baseline
     lines.append(f"baseline = {_string(display_path(os.path.abspath(baseline)))}" if baseline else "# baseline: none")
     tables = (("per-file-ignores", configuration.per_file_ignores), ("ecosystems", configuration.ecosystems))

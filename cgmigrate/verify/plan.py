@@ -91,14 +91,13 @@ def cases_of(selection: VerifySelection, input_errors: list[str], notes: list[st
 
     ``input_errors`` takes what cannot be read, ``notes`` what is skipped.
     """
-    from cgmigrate.project.cascade import Configurations
+    from cgmigrate.project.cascade import Configurations, folders_in
 
     paths, lines = _split_lines(selection.paths)
     if selection.after:
         _check_after(selection.after, paths)
     options = RunOptions(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
-    named = frozenset(os.path.abspath(path) for path in paths if os.path.isdir(path))
-    configurations = Configurations(replaces_exclude=bool(selection.exclude), named_folders=named)
+    configurations = Configurations(replaces_exclude=bool(selection.exclude), named_folders=folders_in(paths))
     run = Run(list(dict.fromkeys(paths)), options, configurations)
     readable = False
     for item in _without_pages(run, paths):
