@@ -66,7 +66,8 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
     from cgmigrate.linking.open_places import FixOutline
 
     final, document, relations = case.final or {}, examined.document, examined.relations
-    names = {name for name in (*case.before, *final) if case.before.get(name) != final.get(name)}
+    # A name that is written as null is written.
+    names = {name for name in (*case.before, *final) if case.before.get(name, ...) != final.get(name, ...)}
     is_mapping = case.site.origin is None and not case.site.flags
     if is_mapping and IMPL in names:
         # An implementation may be refused beside one that code turns on.

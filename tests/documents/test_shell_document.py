@@ -167,7 +167,12 @@ FORMS = {
     ),
 }
 
+_LATER = "run() {\n  python pretrain_gpt.py --enable-cuda-graph %s\n}\nA=(--cuda-graph-scope full_iteration)\nrun\n"
+
 STAY = {
+    "an array below that has a default": _LATER % '"${A[@]:-}"',
+    "an array below, for `set -u`": _LATER % '${A[@]+"${A[@]}"}',
+    "a part of an array below": _LATER % '"${A[@]:1}"',
     "a trainer with values of its own": (
         "A=(\n  --robot-type a\n  --cuda-graph-impl local\n  --cuda-graph-scope full_iteration\n)\n"
         "torchrun train.py ${A[@]}\n"

@@ -438,6 +438,15 @@ def test_a_key_that_an_interpolation_of_the_file_reads_is_no_safe_fix(project: P
     assert cgmigrate("fix", "--unsafe-fixes", ".").exit_code == 0
 
 
+def test_a_null_that_other_code_reads_is_no_safe_fix(project: Path, cgmigrate) -> None:
+    text = "policy:\n  megatron_cfg:\n    num_layers: 2\n    cuda_graph_scope: null\n"
+    path = write(project / "a.yaml", text)
+    write(project / "run.py", "options = Own(**config['megatron_cfg'])\nmodel.scope = options.cuda_graph_scope\n")
+    staged(project)
+    assert "run.py:2 also uses `cuda_graph_scope`" in cgmigrate("fix", ".").stdout
+    assert path.read_text() == text
+
+
 FALSE = "model:\n  tensor_model_parallel_size: 2\n  external_cuda_graph: false\n"
 TURNS_ON = {
     "a keyword": "model = build(external_cuda_graph=True)\nmodel.update(load())\n",

@@ -41,7 +41,8 @@ def test_a_repository_with_1000_legacy_diagnostics(project: Path, cgmigrate) -> 
     gated = cgmigrate("check", ".")
     assert (gated.exit_code, gated.stdout) == (0, "")
     note = "note: 1000 known diagnostics of known.json not shown\n"
-    assert gated.stderr == f"Checked 250 files: nothing found.\n{note}{RELEASES}"
+    # A slow machine is told how far it is.
+    assert gated.stderr.endswith(f"Checked 250 files: nothing found.\n{note}{RELEASES}")
 
 
 def test_what_is_fixed_is_pruned_and_new_if_it_comes_back(project: Path, cgmigrate) -> None:

@@ -66,13 +66,19 @@ def _difference(was: Outcome, will: Outcome, same_release: Outcome, unedited: Ou
 
     What the new release does with the unedited text, too, is no difference of the fix, as long as the object keeps an
     old setting, or the code reads one: it is still reported. It is none either if the object never had one, or if the
-    new release refuses both for the same reason, which may name more.
+    new release refuses both for the same reason, which may name more; an object that it refuses with both texts is
+    reported, by whatever names.
     """
     by_release = _is_alike(unedited, will) and (_keeps_old_names(will) or reads_old or not _keeps_old_names(was))
     if same_release == was or by_release or _are_refused(unedited, will):
         return ""
     first, second = _captures(was, captured_before), _captures(will, captured_by_newest)
-    pairs = [(one, two) for one, two in zip(first, second, strict=False) if not isinstance(one[1], Rejected)]
+    reported = _refused_as_before(unedited, will)
+    pairs = [
+        (one, two)
+        for number, (one, two) in enumerate(zip(first, second, strict=False))
+        if not isinstance(one[1], Rejected) and number not in reported
+    ]
     if was.error != will.error or len(first) != len(second) or any(one != two for one, two in pairs):
         return f"{was} with {first} became {will} with {second}"
     return "" if was.others == will.others else f"{was.others} became {will.others}"
@@ -93,6 +99,15 @@ def _is_alike(unedited: Outcome, will: Outcome) -> bool:
 
 def _keeps_old_names(outcome: Outcome) -> bool:
     return any(own.get(name) for _, own in outcome.settings for name in DEPRECATED)
+
+
+def _refused_as_before(unedited: Outcome, will: Outcome) -> set[int]:
+    """Return which objects the new release refuses by the same rule with both texts."""
+    both = [_captures(one, captured_by_newest) for one in (unedited, will)]
+    if len(both[0]) != len(both[1]):
+        return set()
+    codes = [[getattr(one, "code", "") for _, one in captures] for captures in both]
+    return {number for number, (one, two) in enumerate(zip(*codes, strict=True)) if one == two != ""}
 
 
 def _are_refused(unedited: Outcome, will: Outcome) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from cgmigrate.documents.shell.flags import same_options
 from cgmigrate.documents.shell.fragments import FUNCTION, Fragment, Path, exclude_each_other, is_certain, may_run_again
+from cgmigrate.documents.shell.words import Word
 
 _MOST_PARTS = 256
 """A limit for the parts of one command, since variables that contain one another multiply them."""
@@ -162,8 +163,7 @@ class _Assembly:
         for word in fragment.words:
             # A word behind an option is its value, unless its name says that it is any number of arguments.
             is_value = after_option and not _ARGUMENTS.fullmatch(word.variable)
-            if word.text is None and word.variable in self.assigned:
-                value = self._value(word.variable, fragment.start, fragment.path)
+            if value := self._value_of(word, fragment):
                 result += CommandWords(value.parts) if is_value else value
             elif word.text is None and word.variable not in self.plain_variables and not is_value:
                 result += CommandWords((), frozenset([word.variable]))
@@ -181,10 +181,19 @@ class _Assembly:
         first = fragment.flags[0].first
         before = CommandWords()
         for word in fragment.words[:first]:
-            if word.text is None and word.variable in self.assigned:
-                before += self._value(word.variable, fragment.start, fragment.path)
+            if value := self._value_of(word, fragment):
+                before += value
         count = len(before.parts)
         return (*expanded.parts[:count], own, *expanded.parts[count:])
+
+    def _value_of(self, word: Word, fragment: Fragment) -> CommandWords | None:
+        """Return what an expanded variable has in a fragment, perhaps if the word has a part of it; None for others."""
+        if word.variable in self.assigned:
+            return self._value(word.variable, fragment.start, fragment.path)
+        if word.of in self.assigned:
+            value = self._value(word.of, fragment.start, fragment.path)
+            return value.only_if(word.start) + CommandWords((), frozenset([word.of]))
+        return None
 
     def _value(self, variable: str, start: int, path: Path) -> CommandWords:
         """Return what a variable has at a place: by the assignments before it that may run before it."""

@@ -23,8 +23,12 @@ _OVERRIDE_OF_LIST = re.compile(r"([\"'])[+~]{0,2}[\w.-]+=\[[^\[\]]*\]\1", re.ASC
 """A string that is one override, whose value is a list that may have blanks."""
 _BLANKS = re.compile(r"(?:\\\r?\n|[ \t\r\n])+")
 EXPANSIONS = ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
-_EXPANSION = re.compile(r"\"?\$(?:\{(?:(\w+)(?:\[[@*]\])?|([@*](?::[^{}]*)?))\}|(\w+|[@*]))\"?", re.ASCII)
-"""A word that is nothing but the value of a variable."""
+_EXPANSION = re.compile(
+    r"\"?\$(?:\{(?:(\w+)(?:\[[@*]\])?(?::?-|:?\+\"?\$\{\1\[@\]\}\"?)?|([@*](?::[^{}]*)?))\}|(\w+|[@*]))\"?", re.ASCII
+)
+"""A word that is the value of a variable; ``${A[@]:-}`` and ``${A[@]+"${A[@]}"}`` are written for ``set -u``."""
+_CHANGED = re.compile(r"\"?\$\{!?(\w+)\W.*\}\"?", re.ASCII | re.DOTALL)
+"""A word that is a part of a variable, or made of it: ``${A[@]:1}``, ``${A/x/y}``, ``${A:-default}``."""
 _SCRIPT = re.compile(r"/([\w.-]+\.py)[\"']?\Z", re.ASCII)
 
 
@@ -33,7 +37,7 @@ class Word:
     """One word. ``text`` is what the command gets, None if the shell computes it.
 
     ``variable`` is the name of the variable that is the whole word (``@`` for the script's own arguments, ``@:2`` for
-    some of them), empty for other words.
+    some of them), empty for other words. ``of`` is the variable of which the word has a part, or something changed.
     """
 
     start: int
@@ -42,6 +46,7 @@ class Word:
     variable: str = ""
     script: str = ""
     """The name of the script in a folder that the shell computes: ``$MEGATRON/pretrain_gpt.py``."""
+    of: str = ""
 
     @property
     def span(self) -> Span:
@@ -79,7 +84,9 @@ def _word(node: Node, start: int, end: int, tree: ShellTree) -> Word:
 def _computed(start: int, end: int, written: str) -> Word:
     """Return a word that the shell computes."""
     match, script = _EXPANSION.fullmatch(written), _SCRIPT.search(written)
-    return Word(start, end, None, next(filter(None, match.groups())) if match else "", script[1] if script else "")
+    variable = next(filter(None, match.groups())) if match else ""
+    changed = None if match else _CHANGED.fullmatch(written)
+    return Word(start, end, None, variable, script[1] if script else "", changed[1] if changed else "")
 
 
 def _literal(node: Node, tree: ShellTree, written: str) -> str | None:
