@@ -2,6 +2,7 @@
 
 ``python scripts/release_tables.py 0.19.2 --bridge 0.6.2`` fetches the wheels with pip, reads them, and puts the release
 into ``rules/releases.json``. ``--diff 0.18 0.19`` prints what a release changed, from the committed tables.
+Wheels before 0.17 have no command line: ``--source CLONE`` is a clone of Megatron-LM, of which the tag is read.
 
 Fields are read from the source of the dataclasses, base classes included: importing Megatron-Bridge takes a GPU
 machine's packages. Flags are read from the argument parser itself, run with the wheel's own code, because since
@@ -17,6 +18,7 @@ import json
 import os
 import subprocess
 import sys
+import tarfile
 import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +37,7 @@ CLASSES = {
     "ModelParallelConfig": "megatron.core.model_parallel_config",
     "OptimizerConfig": "megatron.core.optimizer.optimizer_config",
     "DistributedDataParallelConfig": "megatron.core.distributed.distributed_data_parallel_config",
+    "InferenceConfig": "megatron.core.inference.config",
 }
 CONTAINER = {"ConfigContainer": "megatron.bridge.training.config"}
 
@@ -114,7 +117,7 @@ def _is_dataclass(node: ast.ClassDef) -> bool:
 def _row(statement: ast.AnnAssign) -> tuple[str, Row] | None:
     """A field's name and what the source says of it; None for what is no field."""
     annotation = ast.unparse(statement.annotation)
-    if annotation.startswith("ClassVar") or not isinstance(statement.target, ast.Name):
+    if annotation.startswith(("ClassVar", "InitVar")) or not isinstance(statement.target, ast.Name):
         return None
     row: Row = {"type": annotation}
     if choices := _literals(statement.annotation):
@@ -154,8 +157,26 @@ def _default(value: ast.expr) -> Row:
     return {"default": literal}
 
 
+STAND_INS = ("einops", "pydantic", "regex", "six")
+"""Packages that older releases import, and that no flag depends on: their names are classes that do nothing."""
 PARSER = """
-import argparse, json, sys
+import argparse, importlib.abc, importlib.machinery, json, sys, types
+class StandIn(types.ModuleType):
+    __path__ = []
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        own = {"__init__": lambda self, *a, **k: None, "__init_subclass__": lambda cls, **k: None}
+        return type(name, (), own)
+class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in sys.argv[1:]:
+            return importlib.machinery.ModuleSpec(name, self, is_package=True)
+    def create_module(self, spec):
+        return StandIn(spec.name)
+    def exec_module(self, module):
+        pass
+sys.meta_path.append(Finder())
 from megatron.training import arguments
 parser = arguments.add_megatron_arguments(argparse.ArgumentParser(allow_abbrev=False))
 rows = {}
@@ -190,16 +211,16 @@ def flags_of(folder: Path) -> dict[str, Row]:
     """Return the flags of Megatron-LM's command line by name; empty where the wheel has no megatron.training."""
     if not (folder / "megatron/training/arguments.py").is_file():
         return {}
-    done = subprocess.run(
-        [sys.executable, "-c", PARSER], env=_with(folder), capture_output=True, text=True, check=False, timeout=600
-    )
+    command = [sys.executable, "-P", "-c", PARSER, *STAND_INS]
+    done = subprocess.run(command, env=_with(folder), capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:
         raise SystemExit(f"the argument parser of {folder.name} does not run:\n{done.stderr[-2000:]}")
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def _with(folder: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(folder), "CUDA_VISIBLE_DEVICES": ""}
+    # 0.15 compiles an extension when it is imported, for the devices that it sees.
+    return {**os.environ, "PYTHONPATH": str(folder), "CUDA_VISIBLE_DEVICES": "", "TORCH_CUDA_ARCH_LIST": "9.0"}
 
 
 def classes_of(wheels: Wheels, roots: Mapping[str, str]) -> dict[str, Row]:
@@ -234,10 +255,20 @@ def fetched(package: str, release: str, folder: Path) -> Path:
     return unpacked
 
 
-def table_of(release: str, bridge: str) -> Row:
+def at_tag(clone: str, release: str, folder: Path) -> Path:
+    """Unpack the sources of a release from a clone of Megatron-LM; return the folder."""
+    unpacked, archive = folder / f"Megatron-LM-{release}", folder / "sources.tar"
+    subprocess.run(["git", "-C", clone, "archive", "-o", str(archive), f"core_v{release}", "megatron"], check=True)
+    with tarfile.open(archive) as sources:
+        sources.extractall(unpacked, filter="data")
+    return unpacked
+
+
+def table_of(release: str, bridge: str, clone: str = "") -> Row:
     """Return what a release accepts, read from its wheel and that of a Megatron-Bridge, empty for none.
 
-    ``classes`` maps a class to its bases and own fields, ``flags`` a flag to what its parser does with it.
+    ``classes`` maps a class to its bases and own fields, ``flags`` a flag to what its parser does with it. Where a
+    ``clone`` of Megatron-LM is named, flags are those of its tag.
     """
     with tempfile.TemporaryDirectory() as scratch:
         core = fetched("megatron-core", release, Path(scratch))
@@ -245,7 +276,8 @@ def table_of(release: str, bridge: str) -> Row:
         if bridge:
             folders.insert(0, fetched("megatron-bridge", bridge, Path(scratch)))
             roots |= CONTAINER
-        return {"classes": classes_of(Wheels(folders), roots), "flags": flags_of(core)}
+        sources = at_tag(clone, release, Path(scratch)) if clone else core
+        return {"classes": classes_of(Wheels(folders), roots), "flags": flags_of(sources)}
 
 
 def split(document: Row, minor: str) -> Row:
@@ -333,12 +365,12 @@ def with_table(document: Row, release: str, table: Row, bridge: str = "") -> Row
     return head | joined({minor: tables[minor] for minor in order})
 
 
-def add(releases: Sequence[str], bridge: str) -> None:
+def add(releases: Sequence[str], bridge: str, clone: str) -> None:
     """Read these releases and write the tables with them; a release that is there keeps its Megatron-Bridge."""
     document = json.loads(TABLES.read_text("utf-8")) if TABLES.exists() else {"releases": {}, "bridges": {}}
     for release in releases:
         used = bridge or document["bridges"].get(release.rpartition(".")[0], "")
-        document = with_table(document, release, table_of(release, used), used)
+        document = with_table(document, release, table_of(release, used, clone), used)
     TABLES.write_text(written(document), "utf-8")
 
 
@@ -381,12 +413,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("releases", nargs="*", metavar="RELEASE", help="a published release, such as 0.19.2")
     parser.add_argument("--bridge", default="", metavar="RELEASE", help="the Megatron-Bridge for it: 0.6.2")
+    parser.add_argument("--source", default="", metavar="CLONE", help="a clone of Megatron-LM, for what wheels lack")
     parser.add_argument("--diff", nargs=2, metavar=("OLD", "NEW"), help="print what changed between two releases")
     options = parser.parse_args()
     if options.diff:
         print("\n".join(differences(*options.diff)))
     elif options.releases:
-        add(options.releases, options.bridge)
+        add(options.releases, options.bridge, options.source)
     else:
         parser.error("give releases, or --diff OLD NEW")
 
