@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Import, Module
 from cgmigrate.proof.flow.run import FlowRun
 from cgmigrate.proof.flow.values import Builtin, Class, External, Function, PackageModule, Unknown
@@ -30,8 +31,7 @@ def _bound(run: FlowRun, module: Module, name: str) -> object:
     if name not in module.bindings:
         return _not_bound(run, module, name)
     binding = module.bindings[name]
-    # A star import after it may bind it again.
-    is_open = module.stars_before.get(name, 0) < len(module.stars)
+    is_open = any(_may_bind(run, module, source, name) for source in module.stars[module.stars_before.get(name, 0) :])
     if is_open or (isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module)):
         binding = None
     match binding:
@@ -44,7 +44,18 @@ def _bound(run: FlowRun, module: Module, name: str) -> object:
         case ast.expr():
             run.note(module, binding)
             return run.evaluate(module, binding)
+    if name in run.side.slice.functions:
+        run.note_function(name)
+        raise NotFollowedError(f"it is not known which function `{name}` is")
     return Unknown(f"{name} of {module.path}")
+
+
+def _may_bind(run: FlowRun, module: Module, source: str, name: str) -> bool:
+    """Return whether a star import may bind a name."""
+    other = run.side.modules.imported(source, module)
+    if other is None or is_part_of_megatron(other.path) or "__all__" in other.bindings:
+        return True
+    return not name.startswith("_") and _exports(other, name)
 
 
 def _not_bound(run: FlowRun, module: Module, name: str) -> object:

@@ -113,6 +113,9 @@ class Slice:
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
                 self._learn(statement.name, False)
+            if isinstance(statement, ast.Assign) and self.sets(statement, module):
+                for name in bound_by(statement) if passes_function(statement.value, self.writers) else ():
+                    self._learn(name, True)
 
     def _learn(self, name: str, sets: bool) -> None:
         owner, _, own = name.rpartition(".")
@@ -230,13 +233,15 @@ class _Keeping:
     needed: set[str] = field(default_factory=set)
     tainted: set[str] = field(default_factory=set)
     """The variables that are computed from settings."""
+    aliases: set[str] = field(default_factory=set)
+    """The variables that have functions which set settings: `for change in (one, other):`."""
     _paths: set[str] = field(default_factory=set)
     _filling: set[str] = field(default_factory=set)
     """The inner functions that add to a collection."""
 
     def keep(self, body: list[ast.stmt]) -> Kept:
         before = -1
-        while before != (before := len(self.kept.statements) + len(self.needed) + len(self.tainted)):
+        while before != (before := self._count()):
             for statement in body:
                 self._visit(statement, is_tainted=self.is_writer)
         for statement in body:
@@ -248,6 +253,9 @@ class _Keeping:
             for one in _statements(body)
         )
         return self.kept
+
+    def _count(self) -> int:
+        return len(self.kept.statements) + len(self.needed) + len(self.tainted) + len(self.aliases)
 
     def _visit(self, statement: ast.stmt, *, is_tainted: bool) -> bool:
         """Keep a statement, or what is kept inside of it; return whether it is kept.
@@ -279,12 +287,19 @@ class _Keeping:
             self.kept.reading.add(statement)
         if is_tainted and not bodies_of(statement):
             self.tainted.update(bound_by(statement))
-        return is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)
+        is_read = is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)
+        is_read = is_read or any(self._has_name(one, self.aliases) for one in nodes)
+        if is_read and any(passes_function(one, self.slice.writers | self.aliases) for one in nodes):
+            self.aliases.update(bound_by(statement))
+        return is_read
+
+    def _has_name(self, node: ast.stmt | ast.expr, names: Iterable[str]) -> bool:
+        return any(_has_line(_body(node), self.slice.lines_with(name, self.module)) for name in names)
 
     def _has_taint(self, node: ast.stmt | ast.expr) -> bool:
         if self.slice.has_readers(node, self.module):
             return True
-        return any(_has_line(_body(node), self.slice.lines_with(name, self.module)) for name in self.tainted)
+        return self._has_name(node, self.tainted)
 
     def _is_needed(self, statement: ast.stmt) -> bool:
         if isinstance(statement, (ast.Global, ast.Nonlocal)) or self._fills(statement):
@@ -443,6 +458,12 @@ def heads_of(statement: ast.stmt) -> list[ast.expr]:
         case ast.Match(subject=subject):
             return [subject]
     return []
+
+
+def passes_function(node: ast.AST, names: Set[str]) -> bool:
+    """Return whether code has one of some functions as a value, not only calls of it."""
+    called = {id(one.func) for one in walk(node) if isinstance(one, ast.Call)}
+    return any(isinstance(one, ast.Name) and one.id in names and id(one) not in called for one in walk(node))
 
 
 def bound_by(statement: ast.stmt) -> Iterator[str]:

@@ -65,13 +65,16 @@ def flags(state: Frozen) -> tuple[object, ...]:
 def agree(pair: Pair, source: World, target: World) -> bool:
     """Return whether the settings of an object capture the same before and after; true if they were refused before.
 
+    Where one release reads both texts, it has to refuse both for one reason.
     No edit sets an old name: a value that it has only after the edits is one that another line replaced before.
     """
     old, new = ({name: thawed(value) for name, value in one} for one in pair)
     if _uncovers(old, new):
         return False
-    before = captured(pair[0], source)
-    return before is None or isinstance(before, Rejected) or before == captured(pair[1], target)
+    before, after = captured(pair[0], source), captured(pair[1], target)
+    if isinstance(before, Rejected) and source == target:
+        return isinstance(after, Rejected) and after.code == before.code
+    return before is None or isinstance(before, Rejected) or before == after
 
 
 def loses_off(pair: Pair) -> bool:
