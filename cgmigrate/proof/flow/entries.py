@@ -314,7 +314,7 @@ def _compared(entry: Entry, before: FlowRun, after: FlowRun, old: Side, new: Sid
         tuple(
             one
             for one in dict.fromkeys(pairs)
-            if agree(one, old.world, new.world) and not is_refused(one[0], old.world)
+            if (one[0] == one[1] or agree(one, old.world, new.world)) and not is_refused(one[0], old.world)
         ),
         any(one[0] != one[1] for one in pairs),
         any(not one.is_argument for one in before.objects.values() if one.is_holder) or any(before.arguments.values()),

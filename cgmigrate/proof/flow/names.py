@@ -28,11 +28,10 @@ def global_name(run: FlowRun, module: Module, name: str) -> object:
 
 
 def _bound(run: FlowRun, module: Module, name: str) -> object:
-    if name not in module.bindings:
-        return _not_bound(run, module, name)
+    for value in _bound_elsewhere(run, module, name):
+        return value
     binding = module.bindings[name]
-    is_open = any(_may_bind(run, module, source, name) for source in module.stars[module.stars_before.get(name, 0) :])
-    if is_open or (isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module)):
+    if isinstance(binding, (ast.List, ast.Dict)) and _is_filled(name, module):
         binding = None
     match binding:
         case ast.FunctionDef():
@@ -44,18 +43,27 @@ def _bound(run: FlowRun, module: Module, name: str) -> object:
         case ast.expr():
             run.note(module, binding)
             return run.evaluate(module, binding)
+    return _not_known(run, module, name)
+
+
+def _bound_elsewhere(run: FlowRun, module: Module, name: str) -> Iterator[object]:
+    """Yield what a name is that no binding of the module decides: star imports after it bind it again, last first."""
+    if name not in module.bindings:
+        yield _not_bound(run, module, name)
+        return
+    for source in reversed(module.stars[module.stars_before.get(name, 0) :]):
+        other = run.side.modules.imported(source, module)
+        if other is None or is_part_of_megatron(other.path) or "__all__" in other.bindings:
+            yield _not_known(run, module, name)
+        elif not name.startswith("_") and _exports(other, name):
+            yield global_name(run, other, name)
+
+
+def _not_known(run: FlowRun, module: Module, name: str) -> Unknown:
     if name in run.side.slice.functions:
         run.note_function(name)
         raise NotFollowedError(f"it is not known which function `{name}` is")
     return Unknown(f"{name} of {module.path}")
-
-
-def _may_bind(run: FlowRun, module: Module, source: str, name: str) -> bool:
-    """Return whether a star import may bind a name."""
-    other = run.side.modules.imported(source, module)
-    if other is None or is_part_of_megatron(other.path) or "__all__" in other.bindings:
-        return True
-    return not name.startswith("_") and _exports(other, name)
 
 
 def _not_bound(run: FlowRun, module: Module, name: str) -> object:

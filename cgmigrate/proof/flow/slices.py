@@ -113,9 +113,14 @@ class Slice:
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
                 self._learn(statement.name, False)
-            if isinstance(statement, ast.Assign) and self.sets(statement, module):
-                for name in bound_by(statement) if passes_function(statement.value, self.writers) else ():
+            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and self._has_settings(statement, module):
+                for name in bound_by(statement):
                     self._learn(name, True)
+
+    def _has_settings(self, statement: ast.stmt, module: Module) -> bool:
+        """Return whether a statement has names of settings, or functions that set them as values."""
+        names = _has_line(_body(statement), self._settings_in(module))
+        return names or (self.sets(statement, module) and passes_function(statement, self.writers))
 
     def _learn(self, name: str, sets: bool) -> None:
         owner, _, own = name.rpartition(".")
