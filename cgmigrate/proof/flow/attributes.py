@@ -196,7 +196,7 @@ def write(run: FlowRun, owner: object, name: str, value: object) -> None:
                     # The project says itself how this object captures: its class does not.
                     owner.is_foreign = False
                 value = run.sampled(value, name) if name in SETTINGS else value
-            elif run.is_reading:
+            elif run.is_reading or (isinstance(value, str) and any(one in value for one in SETTINGS)):
                 run.event("sets", owner, name, value)
             run.objects.setdefault(owner.key, owner)
             run.sets_argument = run.sets_argument or (owner.is_argument and name in KEPT_STATE)

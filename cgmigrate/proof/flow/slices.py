@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import walk
+from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.dynamic import DYNAMIC, dynamic_lines
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.world import SETTINGS, TRACKERS
@@ -73,6 +74,8 @@ class Slice:
         """The functions that set settings, or return what they read of them."""
         self.writers: set[str] = set(base.writers) if base else set()
         """Those of them that set settings, themselves or by others."""
+        self.tables: set[str] = set(base.tables) if base else set()
+        """The constants of modules with settings, or with functions that set them. Those of tests are too many."""
         self.paths: set[str] = set(base.paths) if base else set()
         """The attributes that lead to objects with settings."""
         self.defined: set[str] = set(base.defined) if base else set()
@@ -99,7 +102,7 @@ class Slice:
                 self._grow(module)
 
     def _count(self) -> int:
-        return len(self.functions) + len(self.writers) + len(self.paths)
+        return len(self.functions) + len(self.writers) + len(self.paths) + len(self.tables)
 
     def _grow(self, module: Module) -> None:
         for name, node in functions_of(module.tree.body):
@@ -116,6 +119,7 @@ class Slice:
             if isinstance(statement, (ast.Assign, ast.AnnAssign)) and self._has_settings(statement, module):
                 for name in bound_by(statement):
                     self._learn(name, True)
+                    self.tables |= {name} if name.isupper() and not is_test(module.path) else set()
 
     def _has_settings(self, statement: ast.stmt, module: Module) -> bool:
         """Return whether a statement has names of settings, or functions that set them as values."""
@@ -191,12 +195,13 @@ class Slice:
 
     def _settings_in(self, module: Module) -> list[int]:
         """Return the lines of a module with names of settings."""
-        return self._matching(module, "settings", [(SETTINGS, self._index(module).every)])
+        return self._matching(module, "settings", [(SETTINGS | self.tables, self._index(module).every)])
 
     def _writes_in(self, module: Module) -> list[int]:
         """Return the lines of a module that set settings, or call functions that do."""
         index = self._index(module)
-        return self._matching(module, "writes", [(self.settings, index.stored), (self.writers, index.called)])
+        tables = [(self.settings, index.stored), (self.tables, index.every), (self.writers, index.called)]
+        return self._matching(module, "writes", tables)
 
     def _sets_in(self, module: Module) -> list[int]:
         return self._matching(module, "sets", [(self.settings, self._index(module).stored)])
@@ -207,7 +212,8 @@ class Slice:
 
     def _lines_of(self, module: Module) -> list[int]:
         index = self._index(module)
-        tables = [(self.settings, index.every), (self.paths, index.stored), (self.functions, index.called)]
+        names = self.settings | self.tables
+        tables = [(names, index.every), (self.paths, index.stored), (self.functions, index.called)]
         return self._matching(module, "words", tables)
 
     def _index(self, module: Module) -> _Index:
@@ -294,7 +300,9 @@ class _Keeping:
             self.tainted.update(bound_by(statement))
         is_read = is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)
         is_read = is_read or any(self._has_name(one, self.aliases) for one in nodes)
-        if is_read and any(passes_function(one, self.slice.writers | self.aliases) for one in nodes):
+        if is_read and any(
+            passes_function(one, self.slice.writers | self.slice.tables | self.aliases) for one in nodes
+        ):
             self.aliases.update(bound_by(statement))
         return is_read
 
