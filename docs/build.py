@@ -27,7 +27,7 @@ from terminal import picture
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.releases import NEWEST, OLDEST, UPSTREAM
-from cgmigrate.megatron.rule_data import rules_folder
+from cgmigrate.megatron.rule_data import rules_folder, upgrade_rules
 
 DOCS = Path(__file__).parent
 PAGES = DOCS / "rules"
@@ -63,7 +63,7 @@ def with_names(schema: str, names: Iterable[str]) -> str:
 
 def files() -> dict[Path, str]:
     """Every page with the text that it should have."""
-    rules = load()
+    rules = load([Path(upgrade_rules())])
     pages = {PAGES / "README.md": index(rules)}
     pages[DOCS / "captures.md"] = captures_page()
     pages[DOCS / "coverage.md"] = coverage_page(rules)

@@ -157,7 +157,7 @@ def _default(value: ast.expr) -> Row:
     return {"default": literal}
 
 
-STAND_INS = ("einops", "pydantic", "regex", "six")
+PLACEHOLDERS = ("einops", "pydantic", "regex", "six")
 """Packages that older releases import, and that no flag depends on: their names are classes that do nothing."""
 PARSER = """
 import argparse, importlib.abc, importlib.machinery, json, sys, types
@@ -211,7 +211,7 @@ def flags_of(folder: Path) -> dict[str, Row]:
     """Return the flags of Megatron-LM's command line by name; empty where the wheel has no megatron.training."""
     if not (folder / "megatron/training/arguments.py").is_file():
         return {}
-    command = [sys.executable, "-P", "-c", PARSER, *STAND_INS]
+    command = [sys.executable, "-P", "-c", PARSER, *PLACEHOLDERS]
     done = subprocess.run(command, env=_with(folder), capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:
         raise SystemExit(f"the argument parser of {folder.name} does not run:\n{done.stderr[-2000:]}")

@@ -30,8 +30,8 @@ def show(selection: Selection, reporting: Reporting, settings: bool) -> int:
 
 def check(selection: Selection, reporting: Reporting, mode: CheckMode, proving: Proving = NOT_PROVING) -> int:
     """Report the diagnostics of the files; return the exit status."""
-    if reporting.statistics:
-        reporting = _statistics_format(reporting)
+    if reporting.table:
+        reporting = _format_of_table(reporting)
     options = RunOptions(rewrite=False, add_ignore=mode.add_ignore, reason=mode.reason)
     run, output = start(selection, reporting, options, baseline=mode, proving=proving)
     writer = _writer(output) if mode.add_ignore else None
@@ -59,10 +59,12 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode, proving: 
     return status
 
 
-def _statistics_format(reporting: Reporting) -> Reporting:
+def _format_of_table(reporting: Reporting) -> Reporting:
     """Return the options with a format for people; the configuration's is ignored. Raises click.UsageError."""
     if reporting.format is not None and not format_of(reporting.format).for_people:
-        raise click.UsageError(f"--statistics has a format of its own: remove --output-format {reporting.format}")
+        raise click.UsageError(
+            f"--{reporting.table} has a format of its own: remove --output-format {reporting.format}"
+        )
     return reporting._replace(format=reporting.format or "full")
 
 

@@ -95,7 +95,12 @@ def main() -> None:
 @collected(mode=CheckMode)
 @option(FIXES, "--fix", is_flag=True, help="Do the same as `cgmigrate fix`, which has more options.")
 @option(
-    OUTPUT, "--statistics", is_flag=True, help="Show the number of diagnostics of each rule instead of the diagnostics."
+    OUTPUT,
+    "--statistics",
+    "table",
+    flag_value="statistics",
+    default="",
+    help="Show the number of diagnostics of each rule instead of the diagnostics.",
 )
 @option(
     CONFIGURATION,
@@ -152,7 +157,7 @@ def check(
         raise click.UsageError(
             "--add-ignore and --strict contradict each other: with --strict, comments suppress nothing"
         )
-    if fix and (mode != CheckMode() or show_settings or show_files or reporting.statistics or selection.strict):
+    if fix and (mode != CheckMode() or show_settings or show_files or reporting.table or selection.strict):
         raise click.UsageError("--fix takes no options of gates, --statistics, --show-settings or --show-files")
     recovered = recover(selection.paths)
     if fix:
@@ -213,6 +218,49 @@ def fix(selection: Selection, reporting: Reporting, undo: bool, mode: FixMode, p
     if mode.diff and reporting.format and format_of(reporting.format).for_people:
         raise click.UsageError(f"--diff prints a patch and no diagnostics: remove --output-format {reporting.format}")
     sys.exit(max(recover(selection.paths), fixing.fix(selection, reporting, mode, proving)))
+
+
+@main.command(
+    short_help="Show all that a release of megatron-core changes in files.",
+    section=MIGRATE,
+    examples=(
+        "cgmigrate upgrade --from 0.15 --to 0.18 .",
+        "cgmigrate upgrade --diff .",
+        "cgmigrate upgrade --fix conf scripts/train.sh",
+    ),
+)
+@shared_options
+@option(FIXES, "--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
+@option(FIXES, "--fix", "writes", is_flag=True, help="Apply safe fixes.")
+@option(FIXES, "--unsafe-fixes", is_flag=True, help="With --diff or --fix: also apply unsafe fixes.")
+def upgrade(selection: Selection, reporting: Reporting, diff: bool, writes: bool, unsafe_fixes: bool) -> None:
+    """Show what changes between two releases in the files in PATHS (default: the working directory), worst first.
+
+    Beside the rules of `check` it has those of `cgmigrate rules UPG`: settings, flags and attributes of arguments that
+    are renamed or gone. With --output-format, each diagnostic is shown as `check` does.
+
+    \b
+    Exit status:
+      0  Nothing changes.
+      1  Something changes.
+      2  A path or option cannot be used, or a file cannot be written.
+    """
+    from cgmigrate.cli import check as checking
+    from cgmigrate.cli import fix as fixing
+    from cgmigrate.cli.recovery import recover
+    from cgmigrate.megatron.rule_data import upgrade_rules
+
+    selection = selection._replace(
+        paths=selection.paths or (".",), rule_folders=(*selection.rule_folders, upgrade_rules())
+    )
+    if unsafe_fixes and not (diff or writes):
+        raise click.UsageError("--unsafe-fixes needs --diff or --fix")
+    recovered = recover(selection.paths)
+    if diff or writes:
+        sys.exit(max(recovered, fixing.fix(selection, reporting, FixMode(diff=diff, unsafe_fixes=unsafe_fixes))))
+    if reporting.format is None:
+        reporting = reporting._replace(table="impact")
+    sys.exit(max(recovered, checking.check(selection, reporting, CheckMode())))
 
 
 @main.command(short_help="Restore the files that the last run wrote.", section=MIGRATE)

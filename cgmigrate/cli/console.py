@@ -53,12 +53,12 @@ class Output:
     @property
     def for_people(self) -> bool:
         """Whether the report is one that a person reads."""
-        return self.reporting.statistics or format_of(self.format).for_people
+        return bool(self.reporting.table) or format_of(self.format).for_people
 
     @property
     def _streams(self) -> bool:
         """Whether diagnostics are written file by file."""
-        return self.format == "concise" and self.reporting.output_file is None and not self.reporting.statistics
+        return self.format == "concise" and self.reporting.output_file is None and not self.reporting.table
 
     def add(self, checked: FileResult, diagnostics: Sequence[LintDiagnostic], written: bool = False) -> None:
         """Report diagnostics of a file. ``written`` says that its rewritten text is what the file contains now."""
@@ -103,12 +103,12 @@ class Output:
     def finish(self) -> None:
         """Write the report if it is written as a whole. Raises CommandError if its file cannot be written."""
         file = self.reporting.output_file
-        in_colours = format_of(self.format).for_people and not self.reporting.statistics and file is None
+        in_colours = format_of(self.format).for_people and not self.reporting.table and file is None
         if self._streams or (in_colours and not self.reported):
             return
         from cgmigrate.report import renderer
 
-        render = renderer("statistics" if self.reporting.statistics else self.format)
+        render = renderer(self.reporting.table or self.format)
         if in_colours:
             self._write(render(self.report(), self.style))
             return
@@ -168,7 +168,7 @@ class Output:
         if explain != report.next_command:
             lines.append(f"For more information, run `{explain}`.")
         style = StreamStyle(colours=self.coloured(err=True))
-        mark = MARK if self.reporting.statistics or self.format == "concise" else ""
+        mark = MARK if self.reporting.table == "statistics" or self.format == "concise" else ""
         for line in [*lines, *overview.last_lines(report, shown, style, mark)]:
             click.echo(line, err=True, color=self.colour)
 

@@ -71,14 +71,15 @@ def _releases() -> list[str]:
 
 
 def _fix(context: click.Context, *further: str, paths: Sequence[str] = ()) -> str:
-    paths = paths or [str(path) for path in context.params["paths"]]
+    paths = paths or [str(path) for path in context.params["paths"]] or ["."]
     if paths == ["-"]:
         # What an editor hands over is the text of this file.
         paths = [context.params["stdin_filename"]]
     guard = ["--"] if any(path.startswith("-") for path in paths) else []
     command = context.meta.get(PROVE, [])
     proving = [PROVE, *(["--", *command] if command else [])] if context.params.get("prove") else []
-    return shlex.join(["cgmigrate", "fix", *_options(context), *further, *guard, *paths, *proving])
+    name = ["fix"] if context.info_name != "upgrade" else ["upgrade", *([] if "--diff" in further else ["--fix"])]
+    return shlex.join(["cgmigrate", *name, *_options(context), *further, *guard, *paths, *proving])
 
 
 def _options(context: click.Context) -> list[str]:

@@ -50,7 +50,8 @@ class Reporting(NamedTuple):
     format: str | None = None
     """None where the configuration decides."""
     output_file: str | None = None
-    statistics: bool = False
+    table: str = ""
+    """A table that is shown instead of the diagnostics: ``statistics`` or ``impact``; empty for none."""
     fail_on: str = "warning"
     exit_zero: bool = False
     quiet: bool = False

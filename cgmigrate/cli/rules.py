@@ -48,11 +48,13 @@ def test_rules(folder: str | None) -> int:
 
 
 def load_rules(folders: tuple[str, ...]) -> dict[str, Rule]:
-    """Return the rules that ship, those of the configuration's folders, and those of ``folders``, by code."""
+    """Return all rules that ship, those of the configuration's folders, and those of ``folders``, by code."""
     from cgmigrate.lint.rules import load
+    from cgmigrate.megatron.rule_data import is_of_upgrade, upgrade_rules
 
     with command_errors():
-        return load([Path(folder) for folder in (*configured_folders(folders), *folders)])
+        own = [one for one in (*configured_folders(folders), *folders) if not is_of_upgrade(one)]
+        return load([Path(folder) for folder in (upgrade_rules(), *own)])
 
 
 def configured_folders(folders: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,22 +5,25 @@ The catalogue has the replacement, the values and the releases, so such a rule n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from cgmigrate.megatron.catalogue import Catalogue, Setting
-from cgmigrate.megatron.rule_data import RuleError
+from cgmigrate.megatron.gone import Gone, gone_names
+from cgmigrate.megatron.rule_data import RuleError, text_of
 
 
 def expanded(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mapping[str, Any]:
     """Return the content of a rule file in which each ``migrate`` is written out. Raises RuleError."""
+    if data.get("gone"):
+        return {**data, **_of_gone_names(catalogue, Path(path))}
     if cases := data.get("cases"):
         return {**data, "cases": [_with_rename(case, catalogue, path) for case in cases]}
     old_name = data.get("fix", {}).get("migrate")
     if old_name is None:
         return data
-    if "when" in data:
-        return {"fields": [old_name], **_with_rename(data, catalogue, path)}
     old = catalogue[old_name]
     new = _replacement(old, catalogue, path)
     whole = {
@@ -30,7 +33,31 @@ def expanded(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mappin
         "help": f"write `{new.name}` with the value that is meant, and delete `{old.name}`",
         "cases": _cases(_with_rename(data, catalogue, path), old, new, catalogue.older_names(new.name)),
     }
-    return {**whole, **{key: value for key, value in data.items() if key != "fix"}}
+    return {**whole, **{key: value for key, value in data.items() if key not in ("fix", "when")}}
+
+
+def _of_gone_names(catalogue: Catalogue, path: Path) -> Mapping[str, Any]:
+    """Return the fields and cases of a rule about every name that is gone, and that no other rule beside it has."""
+    others = "\n".join(text_of(one) for one in sorted(path.parent.glob("*.yaml")) if one != path)
+    known = set(re.findall(r"\w+", others))
+    every = [one for one in gone_names() if catalogue.get(one.setting.name) == one.setting]
+    every = [one for one in every if one.setting.name not in known]
+    return {
+        "fields": [one.setting.name for one in every],
+        "cases": [case for one in every for case in _cases_of_gone(one)],
+    }
+
+
+def _cases_of_gone(one: Gone) -> Iterator[Mapping[str, Any]]:
+    name = one.setting.name
+    for reader, release in one.since.items():
+        since = {"reader": reader, "source-before": str(release), "target-since": str(release)}
+        near = f"; `{one.nearest}` is new there" if one.nearest else ""
+        yield {
+            "when": {**since, name: {"written": True}},
+            "stage": "config",
+            "message": f"megatron-core {release} has no `{{{name}}}`{near}",
+        }
 
 
 def _cases(data: Mapping[str, Any], old: Setting, new: Setting, replaced: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -39,9 +66,12 @@ def _cases(data: Mapping[str, Any], old: Setting, new: Setting, replaced: Sequen
     ``replaced`` are all settings that have the same replacement.
     """
     since = f"`{{{old.name}}}` is deprecated since megatron-core {old.deprecated_in}"
+    if old.until is not None and old.deprecated_in is not None and old.until < old.deprecated_in:
+        since = f"megatron-core {old.deprecated_in} has no `{{{old.name}}}`"
+    own = data.get("when", {})
     beside_other = [
         {
-            "when": {old.name: {"written": True}, other: {"written": True}},
+            "when": {**own, old.name: {"written": True}, other: {"written": True}},
             "message": f"{since}, and `{{{new.name}}}` replaces both it and `{{{other}}}`",
             "decide": f"write the value that is meant as `{{{new.name}}}`, and delete the others",
         }
@@ -51,12 +81,12 @@ def _cases(data: Mapping[str, Any], old: Setting, new: Setting, replaced: Sequen
     return [
         *beside_other,
         {
-            "when": {old.name: {"written": True}, new.name: {"written": True}},
+            "when": {**own, old.name: {"written": True}, new.name: {"written": True}},
             "message": f"{since}, and `{{{new.name}}}` that replaces it is written as well",
             "decide": f"keep the value that is meant as `{{{new.name}}}`, and delete `{{{old.name}}}`",
         },
         {
-            "when": {old.name: {"written": True}},
+            "when": {**own, old.name: {"written": True}},
             "message": data.get("message", f"{since}; `{{{new.name}}}` replaces it"),
             "fix": data["fix"],
         },

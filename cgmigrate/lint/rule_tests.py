@@ -18,7 +18,7 @@ from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
-from cgmigrate.megatron.rule_data import RuleError, rules_folder, text_of
+from cgmigrate.megatron.rule_data import RuleError, rules_folder, text_of, upgrade_rules
 from cgmigrate.megatron.versions import parse_release
 from cgmigrate.text.diff import unified_diff
 
@@ -87,6 +87,7 @@ def run_shipped() -> Iterator[Tested]:
     rules = load()
     for rule in rules.values():
         yield _test(Path(rule.path), rule, rules)
+    yield from run_folder(Path(upgrade_rules()))
 
 
 def _read(path: Path, shipped: Mapping[str, Rule]) -> Rule | str:

@@ -17,7 +17,7 @@ from cgmigrate.lint.conditions import Condition, ConditionState, condition_of, c
 from cgmigrate.lint.fixes import RuleFix
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import OLDEST, Release
-from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
+from cgmigrate.megatron.rule_data import RuleError, is_of_upgrade, load_yaml, rules_folder, text_of
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.words import WordEnum
 
@@ -199,7 +199,7 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
     folder = rules_folder()
     rules = _by_id({}, _of_folder(folder, extra, checked=False)) if extra else dict(_shipped(folder))
     for own in extra:
-        _by_id(rules, _of_folder(own, extra, checked=True))
+        _by_id(rules, _of_folder(own, extra, checked=not is_of_upgrade(own)))
     return dict(sorted(rules.items()))
 
 
@@ -263,7 +263,7 @@ def _data(path: Path, checked: bool, folders: tuple[str, ...]) -> Mapping[str, A
         # Most of the text is for people. To parse it took longer than all other rules and settings together.
         text = text[: text.find(_ABOUT_BEGINS) + 1]
         data: Mapping[str, Any] = load_yaml(text, str(path))
-        return _expanded(data, path, folders) if "migrate:" in text else data
+        return _expanded(data, path, folders) if "migrate:" in text or "\ngone:" in text else data
     from cgmigrate.lint.rule_schema import RuleText
     from cgmigrate.megatron import catalogue
     from cgmigrate.megatron.data_schema import RULE, check_form, check_size

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cgmigrate.megatron.releases import OLDEST, SPLIT_IN, Release
-from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of
+from cgmigrate.megatron.rule_data import RuleError, is_of_upgrade, load_yaml, rules_folder, text_of
 from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind, flag_of
 from cgmigrate.megatron.setting_names import CLASSES, CORE_OF_CLASSES, SETTINGS, SURROUNDINGS, cores, with_hyphens
 from cgmigrate.megatron.settings import FIELDS
@@ -167,13 +167,18 @@ def _read_all(folders: tuple[str, ...]) -> Catalogue:
     settings: dict[str, Setting] = {}
     names: list[str] = []
     for folder in (rules_folder(), *map(Path, folders)):
-        own = folder != rules_folder()
+        own = folder != rules_folder() and not is_of_upgrade(folder)
         for path, subject in _files(folder):
             setting = _read(path, subject=subject, own=own)
-            if setting.name in settings:
+            if setting.name in settings and (settings[setting.name].subject or not subject):
                 raise RuleError(f"{path}: {setting.name} is already defined in {settings[setting.name].path}")
             settings[setting.name] = setting
             names += [setting.name] if own else []
+    if any(map(is_of_upgrade, folders)):
+        from cgmigrate.megatron.gone import gone_names
+
+        for gone in gone_names():
+            settings.setdefault(gone.setting.name, gone.setting)
     for setting in list(settings.values()):
         for name in setting.replaced_by:
             settings.setdefault(name, _replacement(name, setting))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.megatron.data_schema import line_of
-from cgmigrate.megatron.releases import KNOWN, UPSTREAM
+from cgmigrate.megatron.gone import ARGUMENTS
+from cgmigrate.megatron.releases import KNOWN, OLDEST, UPSTREAM, Release
 from cgmigrate.megatron.rule_data import RuleError, rules_folder, text_of
 from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind
 from cgmigrate.megatron.tables import load, release_of
@@ -115,13 +116,34 @@ def _mistakes_together(old: Setting, settings: Mapping[str, Setting]) -> Iterato
         nearest = _nearest(old.owner, load().classes)
         reason = "is no class of megatron-core; a class of your own is written with its package"
         yield ("owner",), f"owner: {old.owner} {reason}{nearest}"
+    yield from _mistakes_of_releases(old)
     for name in old.replaced_by:
         yield from _mistakes_of_new(old, settings[name])
 
 
+def _mistakes_of_releases(setting: Setting) -> Iterator[_Mistake]:
+    """Yield what the tables contradict: the first and the last release that have the name."""
+    having = [release for release in KNOWN if setting.name in _known_names(setting.owner, release)]
+    if not having:
+        return
+    if setting.since not in (OLDEST, having[0]):
+        yield ("since",), f"since: {setting.owner} has {setting.name} since {having[0]}, not {setting.since}"
+    last = having[-1] if having[-1] < KNOWN[-1] else None
+    if setting.until is not None and setting.until != last:
+        known = f"until {last}" if last else "in every release since then"
+        yield ("until",), f"until: {setting.owner} has {setting.name} {known}, not until {setting.until}"
+
+
+def _known_names(owner: str, release: Release) -> set[str]:
+    """Return the fields of a class in a release, or the attributes that Megatron-LM's arguments have."""
+    if owner == ARGUMENTS:
+        return {entry.dest for entry in load().flags(release).values()}
+    return set(load().fields(owner, release))
+
+
 def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
     own_file = new.path != old.path
-    known = {name for release in KNOWN for name in load().fields(old.owner, release)} if not own_file else set()
+    known = {name for release in KNOWN for name in _known_names(old.owner, release)} if not own_file else set()
     if old.name in known and new.name not in known:
         yield ("replaced-by",), f"replaced-by: {old.owner} has no {new.name} in any release{_nearest(new.name, known)}"
     for number, (_, value) in enumerate(old.values if own_file and len(old.replaced_by) == 1 else ()):

@@ -30,6 +30,16 @@ def rules_folder() -> Path:
     return Path(rules_path())
 
 
+def upgrade_rules() -> str:
+    """Return the folder of the rules of `cgmigrate upgrade`, which other commands do not read."""
+    return os.path.join(rules_path(), "upgrade")
+
+
+def is_of_upgrade(folder: str | os.PathLike[str]) -> bool:
+    """Return whether a folder is that of `upgrade_rules`."""
+    return os.path.abspath(folder) == upgrade_rules()
+
+
 def text_of(path: Path) -> str:
     """Return the text of a file of data. Raises RuleError."""
     from cgmigrate.text.files import read_text

@@ -6,6 +6,8 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from cgmigrate.megatron.rule_data import is_of_upgrade
+
 SETTINGS, SURROUNDINGS = "settings", "settings/surroundings"
 """The folders of settings in a folder of rules."""
 
@@ -28,6 +30,10 @@ def subjects(folders: Iterable[str]) -> tuple[str, ...]:
         except OSError:
             # A team's folder need not have settings of its own.
             continue
+        if is_of_upgrade(folder):
+            from cgmigrate.megatron.gone import gone_names
+
+            names += (one.setting.name for one in gone_names())
         names += sorted(stem for file in files if (stem := file.removesuffix(".yaml")) != file and stem.isidentifier())
     return tuple(dict.fromkeys(names))
 

@@ -41,7 +41,7 @@ def test_a_repository_with_1000_legacy_diagnostics(project: Path, cgmigrate) -> 
     gated = cgmigrate("check", ".")
     assert (gated.exit_code, gated.stdout) == (0, "")
     note = "note: 1000 known diagnostics of known.json not shown\n"
-    # A slow machine is told how far it is.
+    # On a slow machine the progress is printed, too.
     assert gated.stderr.endswith(f"Checked 250 files: nothing found.\n{note}{RELEASES}")
 
 

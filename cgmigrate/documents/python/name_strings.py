@@ -39,9 +39,9 @@ def _writes(catalogue: Catalogue) -> re.Pattern[str]:
     A flag without a value in a text for people has words behind it, and in a command line the next flag or its end.
     """
     names = catalogue.alternatives(deprecated=True)
-    flags = [catalogue[name].flag.removeprefix("--") for name in sorted(catalogue.deprecated)]
-    with_value = [catalogue[name].flag for name in sorted(catalogue.deprecated) if not catalogue[name].is_flag]
-    alone = [catalogue[name].flag for name in sorted(catalogue.deprecated) if catalogue[name].is_flag]
+    with_flag = [catalogue[name] for name in sorted(catalogue.deprecated) if catalogue[name].flag]
+    flags = [one.flag.removeprefix("--") for one in with_flag]
+    with_value, alone = ([one.flag for one in with_flag if one.is_flag is is_flag] for is_flag in (False, True))
     return re.compile(
         rf"(?<![\w-])(?:--)?({names}|(?<=--)(?:{'|'.join(flags)}))(?:[ ]*=(?!=)|[\"']?:[ ]*(?:$|[\[{{\"'\w]))"
         rf"|(?<![\w-])((?:{'|'.join(with_value)})(?= )|(?:{'|'.join(alone)})(?=\s+-|\s*(?:\Z|[\\;&|>\n])))"

@@ -28,7 +28,7 @@ _EXPANSION = re.compile(
 )
 """A word that is the value of a variable; ``${A[@]:-}`` and ``${A[@]+"${A[@]}"}`` are written for ``set -u``."""
 _CHANGED = re.compile(r"\"?\$\{!?(\w+)\W.*\}\"?", re.ASCII | re.DOTALL)
-"""A word that is a part of a variable, or made of it: ``${A[@]:1}``, ``${A/x/y}``, ``${A:-default}``."""
+"""A word that is a part of a variable, or an expression of it: ``${A[@]:1}``, ``${A/x/y}``, ``${A:-default}``."""
 _SCRIPT = re.compile(r"/([\w.-]+\.py)[\"']?\Z", re.ASCII)
 
 

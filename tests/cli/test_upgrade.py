@@ -1,0 +1,124 @@
+"""`cgmigrate upgrade`: what a release changes in a project, by the tables of all releases and the rules UPG."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cgmigrate.megatron import catalogue
+from cgmigrate.megatron.entry_checks import EntryFile, check_together
+from cgmigrate.megatron.gone import gone_names
+from cgmigrate.megatron.rule_data import load_yaml, rules_folder, text_of, upgrade_rules
+from tests.support.files import write
+
+SETTINGS = sorted((rules_folder() / "upgrade/settings").glob("*.yaml"))
+RELEASES = ("--from", "0.15", "--to", "0.18")
+# As in OpenEuroLLM/oellm-autoexp: the keys are attributes of Megatron-LM's arguments.
+OLD = """\
+backend:
+  megatron:
+    num_layers: 24
+    norm_epsilon: 1.0e-05  # of RMS norm
+    legacy_tokenizer: false
+    hybrid_mlp_ratio: 0.0
+    retro_project_dir: /data
+"""
+NEW = """\
+backend:
+  megatron:
+    num_layers: 24
+    layernorm_epsilon: 1.0e-05  # of RMS norm
+    retro_project_dir: /data
+"""
+
+
+def test_nothing_changes(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "a.yaml", "model:\n  num_layers: 24\n")
+    result = cgmigrate("upgrade", *RELEASES, ".")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
+def test_the_table_has_the_worst_first(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "a.yaml", OLD)
+    write(project / "b.yaml", "model:\n  tensor_model_parallel_size: 2\n  moe_router_padding_for_fp8: true\n")
+    result = cgmigrate("upgrade", *RELEASES)
+    assert result.exit_code == 1
+    assert [line.split()[:6] for line in result.stdout.splitlines()] == [
+        ["stops", "at", "the", "start", "UPG001", "gone-in-target"],
+        ["stops", "at", "the", "start", "UPG101", "norm-epsilon"],
+        ["stops", "at", "the", "start", "UPG201", "legacy-tokenizer"],
+        ["stops", "at", "the", "start", "UPG209", "hybrid-mlp-ratio"],
+        ["warns", "UPG111", "moe-router-padding-for-fp8", "1", "place", "in"],
+    ]
+    assert "Next: cgmigrate upgrade --fix --from 0.15 --to 0.18 ." in result.stderr
+
+
+def test_fixes_are_written_and_nothing_is_left_to_fix(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    path = write(project / "a.yaml", OLD)
+    assert "+    layernorm_epsilon: 1.0e-05  # of RMS norm" in cgmigrate("upgrade", *RELEASES, "--diff", ".").stdout
+    assert path.read_text() == OLD
+    assert cgmigrate("upgrade", *RELEASES, "--fix", ".").exit_code == 1, "retro_project_dir remains"
+    assert path.read_text() == NEW
+    cgmigrate("upgrade", *RELEASES, "--fix", ".")
+    assert path.read_text() == NEW
+
+
+def test_programs_read_each_diagnostic(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "a.yaml", OLD)
+    document = json.loads(cgmigrate("upgrade", *RELEASES, "--output-format", "json", ".").stdout)
+    assert {(one["rule"], one["line"]) for one in document["findings"]} == {
+        ("UPG001", 7),
+        ("UPG101", 4),
+        ("UPG201", 5),
+        ("UPG209", 6),
+    }
+
+
+def test_a_target_that_still_has_the_names_changes_nothing(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "a.yaml", OLD)
+    assert cgmigrate("upgrade", "--from", "0.15", "--to", "0.15", ".").exit_code == 0
+
+
+def test_a_name_that_the_source_has_not_is_somebody_elses(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "a.yaml", OLD)
+    assert cgmigrate("upgrade", "--from", "0.18", "--to", "0.19", ".").exit_code == 0
+
+
+def test_other_commands_do_not_have_the_rules(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "a.yaml", OLD)
+    assert cgmigrate("check", *RELEASES, ".").exit_code == 0
+
+
+def test_unsafe_fixes_alone_say_nothing(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    assert cgmigrate("upgrade", "--unsafe-fixes", ".").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "reader", "first"),
+    [
+        ("norm_epsilon", "config", "0.16"),
+        ("legacy_tokenizer", "command-line", "0.17"),
+        ("moe_use_legacy_grouped_gemm", "bridge", "0.17"),
+        ("muon_use_nesterov", "config", "0.18"),
+        ("rl_generation_batch_size", "command-line", "0.19"),
+    ],
+)
+def test_the_tables_know_what_is_gone(name: str, reader: str, first: str) -> None:
+    [gone] = [one for one in gone_names() if one.setting.name == name]
+    assert str(gone.since[reader]) == first
+
+
+def test_a_name_that_one_reader_keeps_is_not_gone_for_it() -> None:
+    since = {one.setting.name: one.since for one in gone_names()}
+    assert "bridge" not in since["hybrid_attention_ratio"], "providers of Megatron-Bridge have it"
+    assert "ckpt_fully_parallel_save" not in since, "it is an attribute of arguments in every release"
+
+
+@pytest.mark.parametrize("path", SETTINGS, ids=lambda path: path.stem)
+def test_no_entry_contradicts_the_tables(path: Path) -> None:
+    EntryFile(path, load_yaml(text_of(path), str(path)), text_of(path)).check()
+    check_together(catalogue.load((upgrade_rules(),)).settings, [path.stem])
