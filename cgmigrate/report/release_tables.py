@@ -105,7 +105,8 @@ def _words(entry: Accepted) -> str:
     # Any other type is a function of Megatron-LM's parser, whose name means nothing to a person.
     one, many = _TYPES.get(entry.type, ("word", "words"))
     if entry.choices:
-        one, many = f"one of {_choices(entry)}", f"of {_choices(entry)}"
+        choices = ", ".join(_value(one) for one in entry.choices if one is not None)
+        one, many = f"one of {choices}", f"of {choices}"
     if entry.nargs is None:
         return one
     return f"{_NUMBERS.get(str(entry.nargs), entry.nargs)} {many}"

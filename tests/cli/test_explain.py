@@ -22,13 +22,13 @@ def test_a_field_is_shown_with_its_owner_its_releases_and_its_flag(project: Path
     assert lines[0] == "TransformerConfig.moe_deepep_num_sms"
     assert lines[1] == "  0.13 to 0.18  int; default 20"
     assert "--moe-deepep-num-sms" in lines
-    assert lines[-1] == "Flags are known since 0.17."
+    assert lines[-1] == "Flags are known since 0.12."
 
 
 def test_a_flag_is_shown_by_its_own_name(project: Path, cgmigrate) -> None:
     result = cgmigrate("explain", "--cuda-graph-impl")
     assert result.stdout.startswith(
-        "--cuda-graph-impl\n  0.17          one of none, local, transformer_engine; default none\n  0.18 to "
+        "--cuda-graph-impl\n  0.15 to 0.17  one of none, local, transformer_engine; default none\n  0.18 to "
     )
     assert "TransformerConfig" not in result.stdout
 
@@ -38,15 +38,23 @@ def test_a_flag_is_shown_by_its_own_name(project: Path, cgmigrate) -> None:
     [
         (
             "--cuda-graph-scope",
-            ["one or more words; no default", "one or more words; sets cuda_graph_scope_deprecated"],
+            [
+                "one of full, attn; default full",
+                "one of full, attn, full_iteration; default full",
+                "one or more words; no default",
+                "one or more words; sets cuda_graph_scope_deprecated",
+            ],
         ),
-        ("--rampup-batch-size", ["3 ints; no default"]),
+        ("--rampup-batch-size", ["any number of words; no default", "3 ints; no default"]),
         ("--cp-comm-type", ["one or more words; default p2p"]),
         ("--data-path", ["any number of words; no default"]),
         ("--attention-backend", ["one of flash, fused, unfused, local, auto; default auto"]),
-        ("--moe-router-load-balancing-type", ["one or more of aux_loss, seq_aux_loss,"]),
+        (
+            "--moe-router-load-balancing-type",
+            ["one of aux_loss, seq_aux_loss,", "one or more of aux_loss, seq_aux_loss,"],
+        ),
         ("--disable-bias-linear", ["switch; sets add_bias_linear to False"]),
-        ("--rl-use-sequence-packing", ["switch, off as --no-rl-use-sequence-packing"]),
+        ("--rl-use-sequence-packing", ["switch", "switch, off as --no-rl-use-sequence-packing"]),
         ("--window-size", ["word; no default"]),
     ],
 )
@@ -68,7 +76,9 @@ def test_no_line_of_a_flag_names_a_function_or_an_action_of_a_parser() -> None:
 
 def test_an_entry_that_is_gone_is_no_longer_there() -> None:
     lines = setting_text("--inference-dynamic-batching-cuda-graph-max-tokens", TABLES).splitlines()
-    assert lines[1].startswith("  0.17  ") and lines[2].startswith("  0.18") and lines[2].endswith("no longer there")
+    assert (
+        lines[1].startswith("  0.16 to 0.17") and lines[2].startswith("  0.18") and lines[2].endswith("no longer there")
+    )
 
 
 @pytest.mark.parametrize(
