@@ -21,7 +21,6 @@ from cgmigrate.linking.compositions import (
     compositions_of,
 )
 from cgmigrate.linking.inheritance import Stack, Stacks
-from cgmigrate.linking.inherited_keys import InheritedKeys, inherited_keys
 
 if TYPE_CHECKING:
     from cgmigrate.documents.yaml import YamlDocument
@@ -276,16 +275,6 @@ class MergedFiles:
 
     def _named_in(self, entry: str) -> str:
         return ", ".join(one.text for one in self.files.references(entry).defaults if not one.is_self)
-
-    def inherited_keys(self, path: str) -> InheritedKeys:
-        """Return the keys that the mappings of a file have from those that it builds on, as far as that is known."""
-        references = self.files.references(path)
-        if not references.defaults and not references.others:
-            return {}
-        try:
-            return inherited_keys(path, self._compositions_of(path, path), self.files)
-        except CannotLinkError:
-            return {}
 
     def inherits_settings(self, path: str) -> bool:
         """Return whether a file that one is merged with as an entry point has settings."""

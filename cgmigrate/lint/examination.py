@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.sites import Document, Problem, Site, Use
 from cgmigrate.linking.inheritance import effective
-from cgmigrate.linking.inherited_keys import InheritedKeys, with_inherited
 from cgmigrate.linking.ownership import Owner, owned_sites
 from cgmigrate.lint.branches import BranchRewrites, merge_branches
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
@@ -39,8 +38,6 @@ class ExaminedFile:
     """Those about sites whose owner is ambiguous, and about code that passes settings on."""
     skipped: tuple[tuple[Use, str], ...] = ()
     """Settings of other systems, each with its owner."""
-    inherited: InheritedKeys = field(default_factory=dict)
-    """Further keys that its mappings have from other files."""
 
     @property
     def has_fixes(self) -> bool:
@@ -53,12 +50,10 @@ class ExaminedFile:
         return self if same and list(owners) == list(self.owners) else _with_cases(self, owners, merged)
 
 
-def examine(path: str, document: Document, context: Context, inherited: InheritedKeys | None = None) -> ExaminedFile:
+def examine(path: str, document: Document, context: Context) -> ExaminedFile:
     """Return a file with the owners and cases of its sites."""
     context = context.at(path)
-    inherited = inherited or {}
-    known = with_inherited(document.sites, inherited)
-    sites, owners = owned_sites(known, document.top_level, context.ecosystems)
+    sites, owners = owned_sites(document.sites, document.top_level, context.ecosystems)
     sites, by_branch = merge_branches(document, sites, owners, context)
     file = ExaminedFile(
         path,
@@ -69,7 +64,6 @@ def examine(path: str, document: Document, context: Context, inherited: Inherite
         by_branch,
         tuple(problems_of(document, context)),
         Relations(builds_on=document.builds_on),
-        inherited=inherited,
     )
     return _with_cases(file, owners, effective(sites))
 

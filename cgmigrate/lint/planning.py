@@ -452,10 +452,7 @@ class Planner:
             return replace(
                 examined, problems=tuple((self._with_callers(file, one), rule) for one, rule in examined.problems)
             )
-        if file.source.syntax is not Syntax.YAML or all(owner.ecosystem for owner in examined.owners):
-            return examined
-        inherited = self.related.inherited_keys(file.path, file.document)
-        return examine(file.path, file.document, examined.context, inherited)
+        return examined
 
     def _with_callers(self, file: OpenedFile, problem: Problem) -> Problem:
         """Return a problem with its risk if another file may give its function an object without the new settings."""

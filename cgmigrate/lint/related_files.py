@@ -18,7 +18,6 @@ from cgmigrate.text.remembered import remembered
 if TYPE_CHECKING:
     from cgmigrate.documents.sites import Document
     from cgmigrate.linking.command_files import CommandFiles
-    from cgmigrate.linking.inherited_keys import InheritedKeys
     from cgmigrate.linking.key_groups import KeyGroup
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.open_places import OpenPlaces
@@ -115,12 +114,6 @@ class RelatedFiles:
         real = os.path.realpath(path)
         self.merged.files.add(real, document)
         return self.merged.members(real)
-
-    def inherited_keys(self, path: str, document: Document) -> InheritedKeys:
-        """Return the keys that the mappings of a YAML file have from those that it builds on."""
-        real = os.path.realpath(path)
-        self.merged.files.add(real, document)
-        return self.merged.inherited_keys(real)
 
     def inherits_settings(self, path: str, document: Document) -> bool:
         """Return whether a file that a YAML file is merged over has settings."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.linking.inheritance import effective
 from cgmigrate.linking.inheritance import merged as merged_settings
-from cgmigrate.linking.inherited_keys import with_inherited
 from cgmigrate.linking.merged_files import LinkedSites
 from cgmigrate.linking.ownership import owned_sites
 from cgmigrate.lint.candidates import Candidate
@@ -202,8 +201,7 @@ def _settings_by_path(group: FileGroup, changed: Collection[int]) -> Mapping[Pat
     for number, file in enumerate(group.files):
         after = file.document.edited if number in changed else file.document
         assert after is not None, "it was checked"
-        known = with_inherited(after.sites, file.inherited)
-        sites.append(owned_sites(known, after.top_level, file.context.ecosystems)[0])
+        sites.append(owned_sites(after.sites, after.top_level, file.context.ecosystems)[0])
     places = [(number, site.path) for number, of_file in enumerate(sites) for site in of_file]
     linked = group.merge.linked(sites) if group.merge else None
     merged = effective(linked.sites, linked.stacks) if linked else effective(sites[0])
