@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cgmigrate.megatron.catalogue import Catalogue
-from cgmigrate.megatron.settings import Undecided
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.files import read_bytes
 from cgmigrate.text.remembered import remembered
@@ -25,7 +24,7 @@ _RECIPE = re.compile(r"(?<![\w.-])([\w.-]+)\.ya?ml\b|config[-_]name[\"']?[= ,]+[
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A setting on a command line: its keys, and its value as plain data, ``Undecided`` if the text does not show it.
+    """A setting on a command line, and its keys.
 
     ``recipes`` are the names, without suffix, of the files that its file names.
     """
@@ -33,19 +32,14 @@ class Override:
     place: str
     keys: tuple[str, ...]
     setting: str
-    value: object
     recipes: frozenset[str] = frozenset()
-    sign: str = "++"
-    """What precedes its key: without a sign the key has to exist, and with ``+`` it must not."""
 
     def __str__(self) -> str:
         return f"`{'.'.join((*self.keys, self.setting))}` ({self.place})"
 
-    def concerns(self, path: tuple[str, ...], names: Iterable[str]) -> bool:
-        """Return whether it may set a mapping at a path of a file; ``names`` are those of the file and what uses it."""
-        # The file may be merged under further keys.
-        is_same = not path or self.keys[-len(path) :] == path
-        return is_same and (not self.recipes or not self.recipes.isdisjoint(names))
+    def concerns(self, path: tuple[str, ...]) -> bool:
+        """Return whether it may set a mapping at a path of a file, which may be merged under further keys."""
+        return not path or self.keys[-len(path) :] == path
 
 
 @dataclass
@@ -94,19 +88,10 @@ def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
         line = text.count("\n", 0, match.start()) + 1
         keys = tuple(match["keys"].rstrip(".").split("."))
         place = f"{shown_path(path)}:{line}"
-        yield Override(place, keys, match["name"], _value(match), recipes, match["sign"])
+        yield Override(place, keys, match["name"], recipes)
 
 
 def _recipes_in(text: str) -> frozenset[str]:
     """Return the names, without suffix, of the configurations that a text names."""
     names = (match[1] or match[2] for match in _RECIPE.finditer(text))
     return frozenset(os.path.basename(name) for name in names if name)
-
-
-def _value(match: re.Match[str]) -> object:
-    word = match["value"]
-    if word is None or "$" in word or "{" in word:
-        return Undecided(word or match[0], "a value of the command line")
-    if word.startswith("["):
-        return [item.strip().strip("\"'") for item in word[1:-1].split(",") if item.strip()]
-    return {"true": True, "false": False, "null": None, "none": "none"}.get(word.lower(), word)

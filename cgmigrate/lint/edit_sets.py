@@ -17,7 +17,6 @@ from cgmigrate.lint.diagnostics import Applicability, Reason, SiteCase
 from cgmigrate.lint.entry_proofs import entry_problem
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.identity import set_id
-from cgmigrate.lint.override_proofs import override_problem
 from cgmigrate.lint.problem_diagnostics import risk_of
 from cgmigrate.lint.relations import with_relations
 from cgmigrate.lint.soundness import order_dependence, proposed_rewrites, replaced_risk
@@ -355,11 +354,14 @@ def _disagreement(group: FileGroup, cases: Mapping[int, SiteCase]) -> str:
 
 
 def _with_overrides(group: FileGroup, index: int, case: SiteCase) -> SiteCase:
-    """Return a case, blocked if a command line overrides a setting so that the rewrite changes what it captures."""
-    file = group.files[group.place(index)[0]]
-    overrides = file.relations.overrides
-    reason = override_problem(case, overrides, file.context) if overrides else ""
-    return case.block(reason) if reason else case
+    """Return a case, blocked if it changes and a command line overrides a setting of its mapping."""
+    site = case.site
+    # A site with flags or overrides is on a command line itself.
+    if site.flags or (site.overrides and site.origin is None) or case.after is None or case.before == case.after:
+        return case
+    overrides = group.files[group.place(index)[0]].relations.overrides
+    override = next((one for one in overrides if one.concerns(site.path)), None)
+    return case.block(f"a command line overrides {override}, and has to change with it") if override else case
 
 
 def _restored(group: FileGroup, rewrites: Mapping[int, Settings]) -> str:
