@@ -12,7 +12,7 @@ import pytest
 from cgmigrate.lint.rule_tests import failures_of
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import NEWEST
-from cgmigrate.megatron.rule_data import rules_folder
+from cgmigrate.megatron.rule_data import rules_folder, upgrade_rules
 from cgmigrate.megatron.settings import FIELDS
 from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
@@ -70,7 +70,7 @@ def test_rules_that_hold(team: Path, cgmigrate) -> None:
 
 def test_without_a_folder_the_rules_that_ship_are_tested(project: Path, cgmigrate) -> None:
     result = cgmigrate("rules", "test")
-    shipped = load().values()
+    shipped = load([Path(upgrade_rules())]).values()
     examples = sum(len(rule.examples) for rule in shipped)
     assert [line.split()[:2] for line in result.stdout.splitlines()] == [["ok", rule.id] for rule in shipped]
     assert result.stderr == f"Tested {len(shipped)} rules, {examples} examples: all pass.\n"
@@ -221,7 +221,7 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
         *("fields", "when", "unless", "message", "fix", "decide", "help", "cases"),
         *("explanation", "sources", "examples"),
     ]
-    assert {key.strip("`") for key in keys} == schema["properties"].keys() - {"deprecated-in"}
+    assert {key.strip("`") for key in keys} == schema["properties"].keys() - {"deprecated-in", "gone"}
     conditions = schema["$defs"]["condition"]["oneOf"][1]["properties"]
     assert set(re.findall(r"{([a-z-]+):", " ".join(tests))) == set(conditions)
     prose = reference.split("| test |")[1]
