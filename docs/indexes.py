@@ -20,6 +20,7 @@ FAMILIES = {
     "CG4": "Settings that need or exclude others",
     "CG5": "One ecosystem's own constraints",
     "CG6": "Code that reads the old names",
+    "UPG": "Other settings that a release changes (cgmigrate upgrade)",
 }
 """What rules are about, by the beginning of their codes."""
 MOST = "TransformerConfig"
