@@ -93,6 +93,10 @@ class Origin:
     object: str = ""
     imports: tuple[str, ...] = ()
     foreign: bool = False
+    merged: bool = False
+    """Whether they only reach the callee through other code: a dict, or a function that passes keywords on."""
+    through: str = ""
+    """The name of this function, empty for a dict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.expected_errors import expects_error
 from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
+from cgmigrate.documents.python.keyword_dicts import class_with
+from cgmigrate.documents.python.keyword_helpers import class_behind
 from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, names_of, package_of
 from cgmigrate.documents.python.programs import names_program
 from cgmigrate.documents.python.qualified_names import QualifiedNames
@@ -40,7 +42,7 @@ from cgmigrate.documents.python.setters import (
 from cgmigrate.documents.python.site_assembly import position_of, sites_of
 from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes
 from cgmigrate.documents.python.site_rewriter import PythonSiteRewriter
-from cgmigrate.documents.python.source import PythonSource, matches_near_names
+from cgmigrate.documents.python.source import PythonSource, dotted, last_name, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners, is_another_system
@@ -164,6 +166,7 @@ class PythonDocument(TextDocument):
             place.of_built_model = place.form is SiteForm.ASSIGNMENTS and is_of_built_model(self._source, place)
             place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)
             place.blocked_by = place.blocked_by or self._own_option(place)
+            self._name_class_behind(place)
         self._built_copies = self._copies_in(places)
         removed = [copy.place for copy in self._built_copies]
         removed += [place for place in places if self._sets_both(place)]
@@ -176,6 +179,26 @@ class PythonDocument(TextDocument):
         if place.form is not SiteForm.ASSIGNMENTS or not place.blocked_by:
             return False
         return all(asks_for_both(item.node, self._source) for item in place.items)
+
+    def _name_class_behind(self, place: SiteNodes) -> None:
+        """Set which class of Megatron gets the settings of a call or dict, if code of the checkout passes them on."""
+        node = self._source.parent(place.items[0].node)
+        settings = {item.field for item in place.items}
+        is_dict = place.form is SiteForm.DICT or (isinstance(node, ast.Call) and dotted(node.func) == "dict")
+        is_class = place.callee.rpartition(".")[2][:1].isupper()
+        if is_class and (not is_dict or not place.overrides):
+            # The class itself gets the keyword arguments, or the dict that is written in its call.
+            return
+        if is_dict and isinstance(node, ast.expr):
+            behind = class_with(node, settings, self._source.tree, self.definitions)
+        elif place.constructs and isinstance(node, ast.Call):
+            behind = class_behind(dotted(node.func), settings, self.definitions)
+            place.through = last_name(node.func)
+        else:
+            return
+        if behind:
+            # The code may set others.
+            place.callee, place.overrides, place.merged = behind, True, True
 
     def _copies_in(self, places: Iterable[SiteNodes]) -> list[BuiltCopy]:
         """Return the places that copy settings of a configuration that is built."""

@@ -40,7 +40,7 @@ def _site(at: int, place: SiteNodes, modules: tuple[str, ...], index: Mapping[in
         inherits=(index[id(place.inherits)],) if place.inherits is not None else (),
         linked=tuple(index[id(link)] for link in place.links if link is not place.inherits),
         blocked_by=place.blocked_by or (_validated_before(place) if place.built else ""),
-        origin=Origin(place.callee, place.meant or place.object, imports, place.foreign),
+        origin=Origin(place.callee, place.meant or place.object, imports, place.foreign, place.merged, place.through),
         overrides=place.overrides,
         constructs=place.constructs,
         built=place.built,

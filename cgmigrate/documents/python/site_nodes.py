@@ -62,6 +62,10 @@ class SiteNodes:
     """Whether ``callee`` is a class that is not Megatron's, which counts more than the object's name."""
     overrides: bool = False
     constructs: bool = False
+    merged: bool = False
+    """Whether the class gets the settings through other code: a dict, or a function that passes keywords on."""
+    through: str = ""
+    """The name of this function, empty for a dict."""
     built: bool = False
     of_built_model: bool = False
     expects_error: bool = False
