@@ -36,12 +36,12 @@ def test_a_repository_with_1000_legacy_diagnostics(project: Path, cgmigrate) -> 
     write_legacy(project, 250)
     written = cgmigrate("check", "--write-baseline", ".")
     assert (written.exit_code, written.stdout) == (0, "")
-    assert written.stderr == "Wrote known.json: 1000 diagnostics in 250 files.\n"
+    # On a slow machine the progress is printed, too.
+    assert written.stderr.endswith("Wrote known.json: 1000 diagnostics in 250 files.\n")
 
     gated = cgmigrate("check", ".")
     assert (gated.exit_code, gated.stdout) == (0, "")
     note = "note: 1000 known diagnostics of known.json not shown\n"
-    # On a slow machine the progress is printed, too.
     assert gated.stderr.endswith(f"Checked 250 files: nothing found.\n{note}{RELEASES}")
 
 
