@@ -116,7 +116,13 @@ class Slice:
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
                 self._learn(statement.name, False)
-            if isinstance(statement, (ast.Assign, ast.AnnAssign)) and self._has_settings(statement, module):
+            # What is made of a text is not followed.
+            is_text = isinstance(getattr(statement, "value", None), ast.Constant)
+            if (
+                isinstance(statement, (ast.Assign, ast.AnnAssign))
+                and not is_text
+                and self._has_settings(statement, module)
+            ):
                 for name in bound_by(statement):
                     self._learn(name, True)
                     self.tables |= {name} if name.isupper() and not is_test(module.path) else set()
