@@ -116,7 +116,7 @@ class Slice:
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
                 self._learn(statement.name, False)
-            # What is made of a text is not followed.
+            # Code that loads such a text is not followed.
             is_text = isinstance(getattr(statement, "value", None), ast.Constant)
             if (
                 isinstance(statement, (ast.Assign, ast.AnnAssign))
