@@ -134,11 +134,9 @@ def _mistakes_of_releases(setting: Setting) -> Iterator[_Mistake]:
         yield ("until",), f"until: {setting.owner} has {setting.name} {known}, not until {setting.until}"
 
 
-def _known_names(owner: str, release: Release) -> set[str]:
+def _known_names(owner: str, release: Release) -> frozenset[str]:
     """Return the fields of a class in a release, or the attributes that Megatron-LM's arguments have."""
-    if owner == ARGUMENTS:
-        return {entry.dest for entry in load().flags(release).values()}
-    return set(load().fields(owner, release))
+    return load().attributes(release) if owner == ARGUMENTS else frozenset(load().fields(owner, release))
 
 
 def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -34,48 +34,73 @@ class Gone:
     nearest: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What one release has: the fields of megatron-core's classes, each with its class, flags, and attributes."""
+
+    fields: Mapping[str, tuple[str, Accepted]]
+    flags: Mapping[str, Accepted]
+    attributes: frozenset[str]
+
+    @classmethod
+    def of(cls, tables: Tables, release: Release) -> _Known:
+        """Return what a release has."""
+        fields: dict[str, tuple[str, Accepted]] = {}
+        for owner in tables.classes:
+            for name, entry in tables.fields(owner, release).items() if "." not in owner else ():
+                fields.setdefault(name, (owner, entry))
+        return cls(fields, tables.flags(release), tables.attributes(release))
+
+    @property
+    def by_reader(self) -> Mapping[str, frozenset[str]]:
+        """The names that a reader knows; YAML for megatron-core may have fields, and attributes of arguments.
+
+        What Megatron-Bridge has of its own is not there: names such as `generation_config` have other owners as well.
+        """
+        return {"config": self.attributes | self.fields.keys(), "command-line": self.attributes}
+
+
 @cache
 def gone_names() -> tuple[Gone, ...]:
     """Return all names that are gone, in order."""
     tables = load()
-    by_reader = {reader: {release: names(tables, release) for release in KNOWN} for reader, names in _READERS.items()}
+    known = {release: _Known.of(tables, release) for release in KNOWN}
     since: dict[str, dict[str, Release]] = {}
-    for reader, names in by_reader.items():
-        for old, new in itertools.pairwise(KNOWN):
-            for name in names[old] - names[new]:
-                if "_" in name.strip("_") and not any(name in names[release] for release in KNOWN if release > new):
+    for old, new in itertools.pairwise(KNOWN):
+        later = [known[release].by_reader for release in KNOWN if release > old]
+        for reader, names in known[old].by_reader.items():
+            for name in names.difference(*(one[reader] for one in later)):
+                if "_" in name.strip("_"):
                     since.setdefault(name, {})[reader] = new
     for name, readers in since.items():
         # Megatron-Bridge inherits the fields of megatron-core.
-        if "config" in readers and next(_fields(tables, name, KNOWN[-1]), None) is None and _is_field(tables, name):
-            readers.setdefault("bridge", readers["config"])
-    return tuple(_gone(name, since[name], tables, by_reader) for name in sorted(since))
+        if "config" in readers and any(name in one.fields for one in known.values()):
+            readers["bridge"] = readers["config"]
+    return tuple(_gone(name, since[name], known) for name in sorted(since))
 
 
-def _is_field(tables: Tables, name: str) -> bool:
-    return any(name in tables.classes[owner]["fields"] for owner in _core_classes(tables))
-
-
-def _gone(
-    name: str, since: Mapping[str, Release], tables: Tables, by_reader: Mapping[str, Mapping[Release, set[str]]]
-) -> Gone:
+def _gone(name: str, since: Mapping[str, Release], known: Mapping[Release, _Known]) -> Gone:
     reader, first = next(iter(since.items()))
     last = max(release for release in KNOWN if release < first)
-    new = by_reader[reader][first] - by_reader[reader][last]
+    new = known[first].by_reader[reader] - known[last].by_reader[reader]
     near = difflib.get_close_matches(name, sorted(new), n=1, cutoff=_NEAR)
-    return Gone(_setting(name, last, first, tables), since, next(iter(near), ""))
+    remaining = {flag for release in KNOWN if release > last for flag in known[release].flags}
+    return Gone(_setting(name, (last, first), known[last], remaining), since, next(iter(near), ""))
 
 
-def _setting(name: str, last: Release, first: Release, tables: Tables) -> Setting:
-    """Return a setting of this name as the last release that has it accepts it."""
-    owner, entry = next(_fields(tables, name, last), (ARGUMENTS, None))
-    flags = {flag: one for flag, one in tables.flags(last).items() if one.dest == name}
+def _setting(name: str, releases: tuple[Release, Release], known: _Known, remaining: Container[str]) -> Setting:
+    """Return a setting of this name as the last release that has it accepts it; ``remaining`` are flags that stay.
+
+    ``releases`` are that release and the next one.
+    """
+    owner, entry = known.fields.get(name, (ARGUMENTS, None))
+    flags = {flag: one for flag, one in known.flags.items() if one.dest == name}
     off = next((flag for flag, one in flags.items() if one.action == "StoreFalse"), "")
     flag = next((flag for flag, one in flags.items() if one.action != "StoreFalse"), "")
     kind = _kind(entry or next(iter(flags.values())))
-    remains = {one for release in KNOWN if release > last for one in tables.flags(release)}
-    flag, off = ("" if one in remains else one for one in (flag, off))
-    summary = f"No release since megatron-core {max(last, KNOWN[0])} has it"
+    flag, off = ("" if one in remaining else one for one in (flag, off))
+    last, first = releases
+    summary = f"The last release that has it is megatron-core {last}"
     return Setting(
         name, kind, owner, flag, summary, off, until=last, deprecated_in=first, sources=("rules/releases.json",)
     )
@@ -87,34 +112,3 @@ def _kind(entry: Accepted) -> SettingKind:
     if entry.nargs is not None:
         return SettingKind.LIST
     return _KINDS.get(entry.type.removesuffix(" | None").removeprefix("Optional[").rstrip("]"), SettingKind.TEXT)
-
-
-# --- what each reader has -------------------------------------------------------------------------
-
-
-def _fields(tables: Tables, name: str, release: Release) -> Iterator[tuple[str, Accepted]]:
-    for owner in _core_classes(tables):
-        entry = tables.field(owner, name, release)
-        if entry is not None:
-            yield owner, entry
-
-
-def _core_classes(tables: Tables) -> list[str]:
-    return [name for name in tables.classes if "." not in name]
-
-
-def _fields_of(tables: Tables, owners: Iterable[str], release: Release) -> set[str]:
-    return {name for owner in owners for name in tables.fields(owner, release)}
-
-
-def _of_arguments(tables: Tables, release: Release) -> set[str]:
-    return {entry.dest for entry in tables.flags(release).values()}
-
-
-def _of_configurations(tables: Tables, release: Release) -> set[str]:
-    """Return what YAML for megatron-core may name: fields, and attributes of arguments."""
-    return _fields_of(tables, _core_classes(tables), release) | _of_arguments(tables, release)
-
-
-_READERS = {"config": _of_configurations, "command-line": _of_arguments}
-"""What Megatron-Bridge has of its own is not there: names such as `generation_config` have other owners as well."""

@@ -89,6 +89,10 @@ class Tables:
         """Return the flags of Megatron-LM's command line in a release; empty before ``flags_since``."""
         return dict(_rows(self.flags_of, release))
 
+    def attributes(self, release: Release) -> frozenset[str]:
+        """Return the attributes of Megatron-LM's arguments in a release: the ``dest`` of each flag."""
+        return frozenset(entry.dest for entry in self.flags(release).values())
+
 
 def release_of(text: str) -> Release:
     """Return the release that ``0.18`` names."""
