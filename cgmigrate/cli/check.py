@@ -62,9 +62,7 @@ def check(selection: Selection, reporting: Reporting, mode: CheckMode, proving: 
 def _format_of_table(reporting: Reporting) -> Reporting:
     """Return the options with a format for people; the configuration's is ignored. Raises click.UsageError."""
     if reporting.format is not None and not format_of(reporting.format).for_people:
-        raise click.UsageError(
-            f"--{reporting.table} has a format of its own: remove --output-format {reporting.format}"
-        )
+        raise click.UsageError(f"--statistics has a format of its own: remove --output-format {reporting.format}")
     return reporting._replace(format=reporting.format or "full")
 
 

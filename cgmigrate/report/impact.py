@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.lint.rules import Rule, RuleKind
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Reported, RunReport
@@ -13,7 +14,7 @@ from cgmigrate.text.plurals import counted
 
 _HARMS = ("changes silently", "stops at the start", "stops later", "warns", "cannot be judged")
 """What happens after the upgrade where nothing is done, worst first."""
-_FIXES = {"safe": "safe", "unsafe": "unsafe", "not analysed": "not analysed", "None": "by hand"}
+_FIXES: dict[Applicability | None, str] = {**{one: str(one) for one in Applicability}, None: "by hand"}
 
 
 def render(report: RunReport) -> str:
@@ -33,14 +34,12 @@ def render(report: RunReport) -> str:
 
 
 def _harm(rule: Rule, every: Sequence[Reported]) -> int:
-    if rule.kind is RuleKind.FILE:
-        return 4
-    if rule.kind is RuleKind.NO_EFFECT:
-        return 0
+    if rule.kind in (RuleKind.FILE, RuleKind.NO_EFFECT):
+        return 4 if rule.kind is RuleKind.FILE else 0
     if any(case.stage == "capture" for case in rule.cases):
         return 2
-    is_error = any(reported.diagnostic.severity is Severity.ERROR for reported in every)
-    return 1 if is_error or rule.kind is RuleKind.REJECTED else 3
+    is_error = rule.kind is RuleKind.REJECTED or any(one.diagnostic.severity is Severity.ERROR for one in every)
+    return 1 if is_error else 3
 
 
 def _places(every: Sequence[Reported]) -> str:
@@ -50,5 +49,5 @@ def _places(every: Sequence[Reported]) -> str:
 
 def _fixed(every: Sequence[Reported]) -> str:
     """Return how many fixes are safe, unsafe, or a person's."""
-    counts = Counter(str(reported.diagnostic.applicability) for reported in every)
+    counts = Counter(reported.diagnostic.applicability for reported in every)
     return ", ".join(f"{counts[kind]} {word}" for kind, word in _FIXES.items() if counts[kind])

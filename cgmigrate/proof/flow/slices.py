@@ -116,19 +116,19 @@ class Slice:
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
                 self._learn(statement.name, False)
-            # Code that loads such a text is not followed.
-            is_text = isinstance(getattr(statement, "value", None), ast.Constant)
-            if (
-                isinstance(statement, (ast.Assign, ast.AnnAssign))
-                and not is_text
-                and self._has_settings(statement, module)
-            ):
+            if self._is_table(statement, module):
                 for name in bound_by(statement):
                     self._learn(name, True)
-                    self.tables |= {name} if name.isupper() and not is_test(module.path) else set()
+                    if name.isupper() and not is_test(module.path):
+                        self.tables.add(name)
 
-    def _has_settings(self, statement: ast.stmt, module: Module) -> bool:
-        """Return whether a statement has names of settings, or functions that set them as values."""
+    def _is_table(self, statement: ast.stmt, module: Module) -> bool:
+        """Return whether a statement assigns names of settings, or functions that set them as values.
+
+        A text with such names is none: the code that loads it is not followed.
+        """
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or isinstance(statement.value, ast.Constant):
+            return False
         names = _has_line(_body(statement), self._settings_in(module))
         return names or (self.sets(statement, module) and passes_function(statement, self.writers))
 
@@ -306,9 +306,8 @@ class _Keeping:
             self.tainted.update(bound_by(statement))
         is_read = is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)
         is_read = is_read or any(self._has_name(one, self.aliases) for one in nodes)
-        if is_read and any(
-            passes_function(one, self.slice.writers | self.slice.tables | self.aliases) for one in nodes
-        ):
+        having = self.slice.writers | self.slice.tables | self.aliases
+        if is_read and any(passes_function(one, having) for one in nodes):
             self.aliases.update(bound_by(statement))
         return is_read
 
