@@ -233,11 +233,15 @@ def fix(selection: Selection, reporting: Reporting, undo: bool, mode: FixMode, p
 @option(FIXES, "--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
 @option(FIXES, "--fix", "writes", is_flag=True, help="Apply safe fixes.")
 @option(FIXES, "--unsafe-fixes", is_flag=True, help="With --diff or --fix: also apply unsafe fixes.")
-def upgrade(selection: Selection, reporting: Reporting, diff: bool, writes: bool, unsafe_fixes: bool) -> None:
+@option(FIXES, "--keep-defaults", is_flag=True, help="Write the former default where a release changed it.")
+def upgrade(
+    selection: Selection, reporting: Reporting, diff: bool, writes: bool, unsafe_fixes: bool, keep_defaults: bool
+) -> None:
     """Show what changes between two releases in the files in PATHS (default: the working directory), worst first.
 
     Beside the rules of `check` it has those of `cgmigrate rules UPG`: settings, flags and attributes of arguments that
-    are renamed or gone. With --output-format, each diagnostic is shown as `check` does.
+    are renamed or gone, and defaults that changed and are not written. With --output-format, each diagnostic is shown
+    as `check` does.
 
     \b
     Exit status:
@@ -248,10 +252,12 @@ def upgrade(selection: Selection, reporting: Reporting, diff: bool, writes: bool
     from cgmigrate.cli import check as checking
     from cgmigrate.cli import fix as fixing
     from cgmigrate.cli.recovery import recover
-    from cgmigrate.megatron.rule_data import upgrade_rules
+    from cgmigrate.megatron.rule_data import DEFAULTS, upgrade_rules
 
     selection = selection._replace(
-        paths=selection.paths or (".",), rule_folders=(*selection.rule_folders, upgrade_rules())
+        paths=selection.paths or (".",),
+        rule_folders=(*selection.rule_folders, upgrade_rules()),
+        unfixable=(*selection.unfixable, *(() if keep_defaults else (DEFAULTS,))),
     )
     if unsafe_fixes and not (diff or writes):
         raise click.UsageError("--unsafe-fixes needs --diff or --fix")

@@ -21,7 +21,7 @@ class ProgressLine:
         is_terminal = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._stream = stream if is_terminal and not is_quiet else None
         self._log = stream if not is_terminal and not is_quiet else None
-        self._text, self._ended = "searching for files with CUDA-graph settings", threading.Event()
+        self._text, self._ended = "searching for files with settings", threading.Event()
 
     def __enter__(self) -> ProgressLine:
         if self._log is not None:
@@ -39,7 +39,7 @@ class ProgressLine:
 
     def show(self, done: int, total: int) -> None:
         """Show that some of all files with settings are checked, and the next one is under way."""
-        self._text = f"{done:,} of {total:,} files with CUDA-graph settings checked"
+        self._text = f"{done:,} of {total:,} files with settings checked"
         if self._stream is not None and done < total:
             self._stream.write(_CLEAR + self._text)
             self._stream.flush()

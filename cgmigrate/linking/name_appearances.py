@@ -7,11 +7,13 @@ well as `cuda_graph_scope` is. A longer identifier is another name.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.releases import KNOWN
+from cgmigrate.megatron.tables import load
 
 _BETWEEN = r"(?:\\[a-zA-Z]|[^A-Za-z0-9\n]){0,6}?"
 """What can separate the words of a name in a text or in a regular expression."""
@@ -31,6 +33,29 @@ _GAPS = re.compile(r"(?<=[A-Za-z0-9])[^A-Za-z0-9]+(?=[A-Za-z0-9])")
 _ESCAPES = re.compile(r"\\[a-z]")
 
 
+@dataclass(frozen=True)
+class SoughtNames:
+    """The names of settings that a search is about."""
+
+    catalogue: Catalogue
+    names: frozenset[str]
+
+    @classmethod
+    def of_change(cls, names: frozenset[str], catalogue: Catalogue) -> SoughtNames:
+        """Return the names that a fix changes, with those that have one meaning together with them.
+
+        What replaces a name is not sought: up to now nothing has set it.
+        """
+        if names & catalogue.captures:
+            return cls(catalogue, names | catalogue.captures)
+        return cls(catalogue, names.difference(catalogue.new_names))
+
+    @property
+    def deprecated(self) -> frozenset[str]:
+        """The names of which parts are searched as well."""
+        return self.names & self.catalogue.deprecated
+
+
 @dataclass(frozen=True, slots=True)
 class NameAppearance:
     """A name, or a part of it, at a place of a text."""
@@ -46,23 +71,23 @@ class NameAppearance:
     """Whether another word is before it, which code may cut: ``model_enable_cuda_graph``."""
 
 
-@lru_cache(maxsize=8)
-def words_of(catalogue: Catalogue) -> tuple[str, ...]:
+@lru_cache(maxsize=128)
+def words_of(sought: SoughtNames) -> tuple[str, ...]:
     """Return words of which each part of a name has one, to find files quickly."""
-    words = {word for name in catalogue.deprecated for word in name.split("_")[1::2]}
-    others = (name for name in _names(catalogue) if words.isdisjoint(name.split("_")))
-    return tuple(sorted({*words, *others, *_joined_parts(catalogue)}))
+    words = {word for name in sought.deprecated for word in name.split("_")[1::2]}
+    others = (name for name in sought.names if words.isdisjoint(name.split("_")))
+    return tuple(sorted({*words, *others, *_joined_parts(sought)}))
 
 
-def appearances_in(text: str, catalogue: Catalogue) -> Iterator[NameAppearance]:
+def appearances_in(text: str, sought: SoughtNames) -> Iterator[NameAppearance]:
     """Yield the appearances in a text, in its order."""
-    for pattern, by_words in _patterns(catalogue):
+    for pattern, by_words in _patterns(sought):
         for match in pattern.finditer(text):
             names = by_words.get(re.sub(r"[^a-z0-9]", "", _ESCAPES.sub("", match.group().lower())))
             written = match.group()
             plain = written.lower().replace("-", "_")
             is_name = names is not None and _is_name(text, match)
-            is_in_group = not is_name and plain in (names or ()) and _is_in_group(text, match, catalogue)
+            is_in_group = not is_name and plain in (names or ()) and _is_in_group(text, match, sought.catalogue)
             if names and (is_name or is_in_group):
                 yield NameAppearance(match.start(), match.end(), written, names, plain in names, is_in_group)
 
@@ -94,22 +119,18 @@ def _is_camel(written: str) -> bool:
     return any(one.isupper() for one in written[1:]) and not written.isupper() and not written.endswith("Scope")
 
 
-def _names(catalogue: Catalogue) -> Collection[str]:
-    return {*catalogue.deprecated, *catalogue.captures}
-
-
-@lru_cache(maxsize=8)
-def _patterns(catalogue: Catalogue) -> list[tuple[re.Pattern[str], dict[str, frozenset[str]]]]:
+@lru_cache(maxsize=128)
+def _patterns(sought: SoughtNames) -> list[tuple[re.Pattern[str], dict[str, frozenset[str]]]]:
     """Return the patterns of names and parts, each with what its words are."""
     parts: dict[tuple[str, ...], set[str]] = {}
-    for name in _names(catalogue):
+    for name in sought.names:
         words = tuple(name.split("_"))
         parts.setdefault(words, set()).add(name)
-        if name not in catalogue.deprecated:
+        if name not in sought.deprecated:
             continue
         for start in range(len(words)):
             for end in range(start + 2, len(words) + 1):
-                if not _is_common("_".join(words[start:end]), name, catalogue):
+                if not _is_common("_".join(words[start:end]), name, sought.catalogue):
                     parts.setdefault(words[start:end], set()).add(name)
     by_words = {"".join(words): frozenset(names) for words, names in parts.items()}
     result = []
@@ -119,7 +140,7 @@ def _patterns(catalogue: Catalogue) -> list[tuple[re.Pattern[str], dict[str, fro
         rest = "|".join(_BETWEEN.join(words[1:]) for words in every)
         result.append((re.compile(rf"{first}{_BETWEEN}(?:{rest})", re.IGNORECASE), by_words))
     for spelled, form in ((str.endswith, r"(?:{})(?![A-Za-z0-9])"), (str.startswith, _AT_END)):
-        by_part = {part: names for part, names in _joined_parts(catalogue).items() if spelled(part, "_")}
+        by_part = {part: names for part, names in _joined_parts(sought).items() if spelled(part, "_")}
         if by_part:
             pattern = re.compile(form.format("|".join(sorted(by_part))))
             result.append((pattern, {part.replace("_", ""): names for part, names in by_part.items()}))
@@ -127,16 +148,26 @@ def _patterns(catalogue: Catalogue) -> list[tuple[re.Pattern[str], dict[str, fro
 
 
 def _is_common(part: str, name: str, catalogue: Catalogue) -> bool:
-    """Return whether a part is in all names that replace a name as well: it does not distinguish them."""
+    """Return whether a part does not distinguish a name: all names that replace it have it as well.
+
+    Of a name that nothing replaces, a part is common that any name of the newest release has.
+    """
     newer = catalogue[name].replaced_by
-    return bool(newer) and all(part in one for one in newer)
+    return all(part in one for one in newer) if newer else part in _words_of_newest()
 
 
-@lru_cache(maxsize=8)
-def _joined_parts(catalogue: Catalogue) -> dict[str, frozenset[str]]:
+@cache
+def _words_of_newest() -> str:
+    tables, newest = load(), KNOWN[-1]
+    fields = (name for owner in tables.classes for name in tables.fields(owner, newest))
+    return " ".join((*tables.attributes(newest), *fields))
+
+
+@lru_cache(maxsize=128)
+def _joined_parts(sought: SoughtNames) -> dict[str, frozenset[str]]:
     """Return the parts to which code joins the rest of a name, with the underscore: `external_`, `_cuda_graph`."""
     result: dict[str, set[str]] = {}
-    for name in catalogue.deprecated:
+    for name in sought.deprecated:
         for gap in re.finditer("_", name):
             for part in (name[: gap.end()], name[gap.start() :]):
                 result.setdefault(part, set()).add(name)

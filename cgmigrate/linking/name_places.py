@@ -14,8 +14,7 @@ from enum import Enum, auto
 import yaml
 
 from cgmigrate.documents.unread import code_in_notebook
-from cgmigrate.linking.name_appearances import NameAppearance, appearances_in
-from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.linking.name_appearances import NameAppearance, SoughtNames, appearances_in
 from cgmigrate.project.paths import is_test, shown_path
 
 CODE = (".py", ".pyi", ".pyx")
@@ -98,11 +97,11 @@ def may_run(path: str) -> bool:
     return not path.endswith((*YAML, *_DATA, *_PAGES, ".txt"))
 
 
-def places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[OpenPlace]:
+def places_in(path: str, text: str, sought: SoughtNames) -> Iterator[OpenPlace]:
     """Yield the places in a text that is no Python file."""
     cells = code_in_notebook(text) if path.endswith(".ipynb") else None
     in_form = next((form for suffixes, form in _FORMS.items() if path.lower().endswith(suffixes)), _in_other)
-    for one in appearances_in(text, catalogue):
+    for one in appearances_in(text, sought):
         if cells is None or any(cell.start <= one.start < cell.end for cell in cells):
             kind, value = _kind_of(path, text, one, in_form)
             if kind is not None:

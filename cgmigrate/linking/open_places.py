@@ -19,7 +19,7 @@ from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.data_readers import JSON_WORDS, YAML_WORDS, DataReaders
 from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
-from cgmigrate.linking.name_appearances import words_of
+from cgmigrate.linking.name_appearances import SoughtNames, words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.near_texts import near_texts
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
@@ -128,8 +128,9 @@ class OpenPlaces:
 
         The code names the file, and gets the object.
         """
+        sought = SoughtNames.of_change(fix.names, self.catalogue)
         for path in self._near(fix.path).holding(fix.kept) if fix.kept else ():
-            for place in self._in_file(path) if not may_run(path) else ():
+            for place in self._in_file(path, sought) if not may_run(path) else ():
                 is_about = place.kind is PlaceKind.KEY and not place.names.isdisjoint(fix.kept)
                 if is_about and _is_same(place, fix) and any(self._gets(one, fix) for one in self._naming(path)):
                     yield place
@@ -141,8 +142,9 @@ class OpenPlaces:
 
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
-        for path in self._near(fix.path).holding(words_of(self.catalogue)):
-            for place in self._in_file(path):
+        sought = SoughtNames.of_change(fix.names, self.catalogue)
+        for path in self._near(fix.path).holding(words_of(sought)):
+            for place in self._in_file(path, sought):
                 is_about = not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted
                 if is_about and (not place.is_in_group or self._cuts_names()):
                     yield place
@@ -154,11 +156,11 @@ class OpenPlaces:
         return any(may_run(path) and _CUTS_NAMES.search(self.texts.text(path)) for path in every)
 
     @remembered
-    def _in_file(self, path: str) -> list[OpenPlace]:
+    def _in_file(self, path: str, sought: SoughtNames) -> list[OpenPlace]:
         text = self.texts.text(path)
         skipped = is_part_of_megatron(path) or path.lower().endswith(_PAST) or is_report(text.encode())
         find = python_places_in if path.endswith(CODE) else places_in
-        return [] if skipped else list(find(path, text, self.catalogue))
+        return [] if skipped else list(find(path, text, sought))
 
     def _reaches(self, place: OpenPlace, fix: FixOutline) -> bool:
         """Return whether a place is in a program that names the script, or in a list of flags or of output."""

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 
 from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import dotted, last_name
-from cgmigrate.linking.name_appearances import appearances_in
+from cgmigrate.linking.name_appearances import SoughtNames, appearances_in
 from cgmigrate.linking.name_places import DOCTEST, FLAG, OpenPlace, PlaceKind
 from cgmigrate.linking.text_tools import searches_in
-from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.project.paths import is_test
 
 _SPEAKS = frozenset(("print", "warn", "warning", "info", "debug", "error", "exception", "critical", "fail", "skip"))
@@ -24,16 +23,16 @@ _FILLED = re.compile(r"%\(|\{\w|\$\w|^\w+$")
 """A text that is filled in before, or that is a name alone."""
 
 
-def python_places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[OpenPlace]:
+def python_places_in(path: str, text: str, sought: SoughtNames) -> Iterator[OpenPlace]:
     """Yield the places in a Python file; in one that cannot be parsed, each appearance."""
-    if next(appearances_in(text, catalogue), None) is None:
+    if next(appearances_in(text, sought), None) is None:
         return
     tree = parsed(text)
     if tree is None:
-        for one in appearances_in(text, catalogue):
+        for one in appearances_in(text, sought):
             yield OpenPlace(path, text.count("\n", 0, one.start) + 1, one.text, PlaceKind.CODE, one.names)
         return
-    code = _Code(path, tree, catalogue)
+    code = _Code(path, tree, sought)
     for node in walk(tree):
         yield from code.identifiers_in(node)
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)):
@@ -43,8 +42,8 @@ def python_places_in(path: str, text: str, catalogue: Catalogue) -> Iterator[Ope
 class _Code:
     """A parsed file, with what has to be known of it as a whole."""
 
-    def __init__(self, path: str, tree: ast.Module, catalogue: Catalogue) -> None:
-        self.path, self.catalogue = path, catalogue
+    def __init__(self, path: str, tree: ast.Module, sought: SoughtNames) -> None:
+        self.path, self.sought, self.catalogue = path, sought, sought.catalogue
         self._keywords, self._parsed = _keywords_of_megatron(tree), _parsed_arguments(tree)
         self._is_test = is_test(path)
         self._beside = frozenset[int]() if self._is_test else _keywords_beside_objects(tree)
@@ -76,14 +75,14 @@ class _Code:
                     yield from self._named(target.lineno, target.id)
 
     def _named(self, line: int, name: str, kind: PlaceKind = PlaceKind.CODE) -> Iterator[OpenPlace]:
-        for one in appearances_in(name, self.catalogue):
+        for one in appearances_in(name, self.sought):
             if one.end - one.start == len(name):
                 yield OpenPlace(self.path, line, name, kind, one.names)
 
     def texts_in(self, node: ast.Constant, value: str | bytes) -> Iterator[OpenPlace]:
         """Yield the places in a text of the code: not in one for people, but for its doctests."""
         text = value if isinstance(value, str) else value.decode("latin-1")
-        for one in appearances_in(text, self.catalogue):
+        for one in appearances_in(text, self.sought):
             if " " in one.text and one.text.replace(" ", "").isalnum():
                 continue  # words for people
             before = text[text.rfind("\n", 0, one.start) + 1 : one.start]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cgmigrate.lint.kept_defaults import with_kept_default
 from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.gone import Gone, gone_names
 from cgmigrate.megatron.rule_data import RuleError, text_of
@@ -21,6 +22,8 @@ def expanded(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mappin
         return {**data, **_of_gone_names(catalogue, Path(path))}
     if cases := data.get("cases"):
         return {**data, "cases": [_with_rename(case, catalogue, path) for case in cases]}
+    if name := data.get("fix", {}).get("keep-default"):
+        return {**data, **with_kept_default(data, catalogue[name], path)}
     old_name = data.get("fix", {}).get("migrate")
     if old_name is None:
         return data

@@ -94,5 +94,6 @@ def _names_of_fix(place: _Place, fix: Mapping[str, Any]) -> Iterator[tuple[_Plac
         yield from (((*place, key, number if key == "remove" else name), name) for number, name in enumerate(names))
     for old, new in fix.get("rename", {}).items():
         yield (((*place, "rename", old), new) if isinstance(new, str) else ((*place, "rename", old, "to"), new["to"]))
-    if "migrate" in fix:
-        yield (*place, "migrate"), fix["migrate"]
+    for key in ("migrate", "keep-default"):
+        if key in fix:
+            yield (*place, key), fix[key]

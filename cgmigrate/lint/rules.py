@@ -21,6 +21,8 @@ from cgmigrate.megatron.rule_data import RuleError, is_of_upgrade, load_yaml, ru
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.words import WordEnum
 
+_EXPANDED = ("migrate:", "keep-default:", "\ngone:")
+"""What a rule file has that the catalogue or the tables write out."""
 _ABOUT_BEGINS = "\nexplanation:"
 """What a rule that ships has behind all that the check of a file reads."""
 
@@ -263,7 +265,7 @@ def _data(path: Path, checked: bool, folders: tuple[str, ...]) -> Mapping[str, A
         # Most of the text is for people. To parse it took longer than all other rules and settings together.
         text = text[: text.find(_ABOUT_BEGINS) + 1]
         data: Mapping[str, Any] = load_yaml(text, str(path))
-        return _expanded(data, path, folders) if "migrate:" in text or "\ngone:" in text else data
+        return _expanded(data, path, folders) if any(one in text for one in _EXPANDED) else data
     from cgmigrate.lint.rule_schema import RuleText
     from cgmigrate.megatron import catalogue
     from cgmigrate.megatron.data_schema import RULE, check_form, check_size

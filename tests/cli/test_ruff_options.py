@@ -146,7 +146,7 @@ def test_in_a_log_progress_is_a_line_now_and_then(monkeypatch: pytest.MonkeyPatc
     log = io.StringIO()
     with ProgressLine(log, is_quiet=False) as progress:
         progress.show(1, 4)
-        while "1 of 4 files with CUDA-graph settings checked\n" not in log.getvalue():
+        while "1 of 4 files with settings checked\n" not in log.getvalue():
             time.sleep(0.01)
     with ProgressLine(quiet := io.StringIO(), is_quiet=True):
         time.sleep(0.05)

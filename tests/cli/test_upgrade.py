@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from cgmigrate.lint.rules import read
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.entry_checks import EntryFile, check_together
 from cgmigrate.megatron.gone import gone_names
-from cgmigrate.megatron.rule_data import load_yaml, rules_folder, text_of, upgrade_rules
+from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of, upgrade_rules
 from tests.support.files import write
 
 SETTINGS = sorted((rules_folder() / "upgrade/settings").glob("*.yaml"))
@@ -91,6 +92,43 @@ def test_a_name_that_the_source_has_not_is_somebody_elses(project: Path, cgmigra
 def test_other_commands_do_not_have_the_rules(project: Path, cgmigrate: Callable[..., Any]) -> None:
     write(project / "a.yaml", OLD)
     assert cgmigrate("check", *RELEASES, ".").exit_code == 0
+
+
+COMMAND = "torchrun pretrain_gpt.py --num-layers 2 --train-iters 10 --use-megatron-fsdp"
+
+
+def test_a_default_that_changed_is_written_on_request(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    path = write(project / "train.sh", COMMAND + " --eval-interval 5\n")
+    options = ("--from", "0.17", "--to", "0.18", "--fix", "--unsafe-fixes", ".")
+    assert "`--data-parallel-sharding-strategy` from no_shard" in cgmigrate("upgrade", *options).stdout
+    assert path.read_text() == COMMAND + " --eval-interval 5\n"
+    assert cgmigrate("upgrade", "--keep-defaults", *options).exit_code == 0
+    assert path.read_text() == COMMAND + " --data-parallel-sharding-strategy no_shard --eval-interval 5\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        COMMAND + ' "$@"\n',
+        COMMAND + " --use-checkpoint-args\n",
+        COMMAND + " --eval-interval 5 --data-parallel-sharding-strategy optim\n",
+        COMMAND.replace("pretrain_gpt.py", "train.py") + "\n",
+    ],
+    ids=["more flags", "flags of a checkpoint", "written", "another program"],
+)
+def test_a_default_is_not_known_to_count(project: Path, cgmigrate: Callable[..., Any], text: str) -> None:
+    write(project / "train.sh", text)
+    assert cgmigrate("upgrade", "--from", "0.15", "--to", "0.18", ".").exit_code == 0
+
+
+def test_a_rule_about_a_default_that_never_changed_is_refused(tmp_path: Path) -> None:
+    rule = text_of(Path(upgrade_rules()) / "UPG301-default-of-data-parallel-sharding-strategy.yaml")
+    path = write(
+        tmp_path / "UPG301-x.yaml",
+        rule.replace("keep-default: data_parallel_sharding_strategy", "keep-default: skip_train"),
+    )
+    with pytest.raises(RuleError, match="keep-default: the default of skip_train is the same in all releases"):
+        read(path, folders=(Path(upgrade_rules()),))
 
 
 def test_unsafe_fixes_alone_say_nothing(project: Path, cgmigrate: Callable[..., Any]) -> None:
