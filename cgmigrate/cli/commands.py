@@ -240,8 +240,8 @@ def upgrade(
     """Show what changes between two releases in the files in PATHS (default: the working directory), worst first.
 
     Beside the rules of `check` it has those of `cgmigrate rules UPG`: settings, flags and attributes of arguments that
-    are renamed or gone, and defaults that changed and are not written. With --output-format, each diagnostic is shown
-    as `check` does.
+    are renamed or gone, defaults that changed and are not written, and imports and calls of Megatron-LM that a release
+    does not take. With --output-format, each diagnostic is shown as `check` does.
 
     \b
     Exit status:

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from cgmigrate.documents.comments import Commented
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -235,6 +236,12 @@ class ProblemKind(WordEnum):
     """A deprecated name in the text of a page, or in a code block that is not read."""
     UNREAD_KIND = "unread-kind"
     """A deprecated setting in a file of a kind that is not read."""
+    GONE_NAME = "gone-name"
+    """Code that imports or names what a module of Megatron-LM no longer has."""
+    CHANGED_CALL = "changed-call"
+    """A call that a function of Megatron-LM no longer takes."""
+    MOVED_ARGUMENT = "moved-argument"
+    """A call of which a function of Megatron-LM takes an argument for another one."""
 
 
 UNREADABLE = frozenset(
@@ -270,6 +277,16 @@ class Problem:
     """The function whose argument the object is, if the fix reads new settings of it; empty otherwise."""
     settings: frozenset[str] = frozenset()
     """The deprecated settings that the code names, as far as that is known."""
+    since: Release | None = None
+    """The first release for which it is a problem; None if that depends on the settings."""
+
+    def concerns(self, source: Release, target: Release) -> bool:
+        """Return whether an upgrade from one release to another makes it a problem."""
+        return self.since is None or source < self.since <= target
+
+    def at(self, index: int) -> Problem:
+        """Return the problem with its index, if it is rewritten."""
+        return replace(self, index=index) if self.replacement else self
 
     @property
     def may_be_proved(self) -> bool:

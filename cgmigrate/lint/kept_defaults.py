@@ -1,6 +1,6 @@
 """Rules about a default that a release changed: ``fix: {keep-default: name}``.
 
-The tables have the releases and both values, so such a rule only says who relies on the default.
+The tables have the releases and both values, so such a rule selects those who rely on the default.
 """
 
 from __future__ import annotations

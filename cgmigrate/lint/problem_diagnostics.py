@@ -30,6 +30,7 @@ def problems_of(document: Document, context: Context) -> list[tuple[Problem, Rul
         for problem in document.problems
         if (rule := rule_for(problem.kind, context.rules)) is not None
         and rule.concerns(context.target)
+        and problem.concerns(context.source, context.target)
         and not ((settings := _settings_of(problem, document)) and settings <= current)
     ]
 

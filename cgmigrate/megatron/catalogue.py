@@ -33,6 +33,8 @@ class Catalogue:
     """All settings, by name: those of the capture model first, in the order in which messages name them."""
 
     settings: Mapping[str, Setting]
+    reads_code: bool = False
+    """Whether imports and calls of Megatron-LM are compared with its releases."""
 
     def __getitem__(self, name: str) -> Setting:
         return self.settings[name]
@@ -174,7 +176,8 @@ def _read_all(folders: tuple[str, ...]) -> Catalogue:
                 raise RuleError(f"{path}: {setting.name} is already defined in {settings[setting.name].path}")
             settings[setting.name] = setting
             names += [setting.name] if own else []
-    if any(map(is_of_upgrade, folders)):
+    of_upgrade = any(map(is_of_upgrade, folders))
+    if of_upgrade:
         from cgmigrate.megatron.gone import gone_names
 
         for gone in gone_names():
@@ -186,7 +189,8 @@ def _read_all(folders: tuple[str, ...]) -> Catalogue:
         from cgmigrate.megatron.entry_checks import check_together
 
         check_together(settings, names)
-    return Catalogue({name: settings[name] for name in sorted(settings, key=lambda name: _order(settings[name]))})
+    ordered = sorted(settings, key=lambda name: _order(settings[name]))
+    return Catalogue({name: settings[name] for name in ordered}, of_upgrade)
 
 
 def _order(setting: Setting) -> tuple[int, str]:

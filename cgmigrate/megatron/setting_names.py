@@ -15,6 +15,8 @@ SETTINGS, SURROUNDINGS = "settings", "settings/surroundings"
 CLASSES = ("CudaGraphScope", "CudaGraphModule")
 """megatron-core's classes whose members are values of settings. A file may name them and no setting."""
 CORE_OF_CLASSES = "CudaGraph"
+CODE = ("from megatron.", "import megatron.")
+"""What code has that uses Megatron-LM, which `cgmigrate upgrade` reads."""
 
 
 _SHORTEST_CORE = 9

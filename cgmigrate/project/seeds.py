@@ -10,8 +10,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from cgmigrate.megatron.rule_data import rules_path
-from cgmigrate.megatron.setting_names import CLASSES, CORE_OF_CLASSES, cores, subjects, with_hyphens, without_contained
+from cgmigrate.megatron.rule_data import is_of_upgrade, rules_path
+from cgmigrate.megatron.setting_names import (
+    CLASSES,
+    CODE,
+    CORE_OF_CLASSES,
+    cores,
+    subjects,
+    with_hyphens,
+    without_contained,
+)
 
 SUPPRESSION_MARK = b"cgmigrate:"
 """The start of a suppression comment. A file with one is examined, since an unused suppression is reported."""
@@ -80,8 +88,9 @@ def seeds_of(folders: Sequence[str] = ()) -> Seeds:
     names = subjects((rules_path(), *folders))
     flags = [core for core in with_hyphens(cores(names)) if "-" in core]
     in_braces = (word for core in flags for word in (f"{core}-{{", f"}}-{core}"))
-    words = without_contained((*with_hyphens(names), *in_braces, CLASSES[0]))
-    beginnings = (*with_hyphens(cores(names)), CORE_OF_CLASSES)
+    code = CODE if any(map(is_of_upgrade, folders)) else ()
+    words = without_contained((*with_hyphens(names), *in_braces, CLASSES[0], *code))
+    beginnings = (*with_hyphens(cores(names)), CORE_OF_CLASSES, *code)
     return Seeds(words, beginnings, _encoded(words, beginnings, "utf-8"))
 
 

@@ -21,7 +21,8 @@ def render(report: RunReport) -> str:
     """Return a line for each rule: what happens, code, name, how many places, and how many of them are fixed."""
     by_rule: dict[str, list[Reported]] = {}
     for reported in folded(report.diagnostics):
-        by_rule.setdefault(reported.diagnostic.rule, []).append(reported)
+        # Of rules that one fix resolves together, the first one decides.
+        by_rule.setdefault(reported.diagnostic.rule.partition(",")[0], []).append(reported)
     rows = sorted(
         (_harm(report.rules[code], every), -len(every), code, report.rules[code].name, _places(every), _fixed(every))
         for code, every in by_rule.items()

@@ -131,6 +131,44 @@ def test_a_rule_about_a_default_that_never_changed_is_refused(tmp_path: Path) ->
         read(path, folders=(Path(upgrade_rules()),))
 
 
+MOVED = "from megatron.core.transformer.custom_layers.transformer_engine import (\n    TENorm,  # of the layers\n)\n"
+
+
+def test_an_import_of_names_that_moved_is_rewritten(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    path = write(project / "model.py", MOVED)
+    assert cgmigrate("upgrade", "--from", "0.16", "--to", "0.18", "--fix", ".").exit_code == 0
+    assert path.read_text() == MOVED.replace("transformer.custom_layers", "extensions")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"try:\n    {MOVED}except ImportError:\n    TENorm = None\n",
+        f"if __version__ < '0.17':\n    {MOVED}",
+        "from megatron.core.utils import unwrap_model\n",
+        "from .utils import unwrap_model\n",
+    ],
+    ids=["caught", "of a release", "there", "own"],
+)
+def test_an_import_that_goes_on_working_is_no_matter(project: Path, cgmigrate: Callable[..., Any], text: str) -> None:
+    write(project / "model.py", text)
+    assert cgmigrate("upgrade", "--from", "0.16", "--to", "0.18", ".").exit_code == 0
+
+
+def test_a_module_of_the_project_itself_is_not_that_of_a_release(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "megatron/core/transformer/custom_layers/transformer_engine.py", "TENorm = None\n")
+    write(project / "tools/model.py", MOVED)
+    assert cgmigrate("upgrade", "--from", "0.16", "--to", "0.18", ".").exit_code == 0
+
+
+def test_the_table_counts_a_fix_of_two_rules_once(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(
+        project / "a.yaml", "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: [attn, full_iteration_inference]\n"
+    )
+    result = cgmigrate("upgrade", "--from", "0.17", "--to", "0.19", ".")
+    assert [line.split()[1] for line in result.stdout.splitlines()] == ["CG105"]
+
+
 def test_unsafe_fixes_alone_say_nothing(project: Path, cgmigrate: Callable[..., Any]) -> None:
     assert cgmigrate("upgrade", "--unsafe-fixes", ".").exit_code == 2
 

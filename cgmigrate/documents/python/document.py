@@ -234,7 +234,17 @@ class PythonDocument(TextDocument):
         self.problems += report.problems
         self.skipped += report.skipped
         self._fixes = report.fixes
+        if self.catalogue.reads_code:
+            self._read_code()
         self._skip_the_rest(PROSE)
+
+    def _read_code(self) -> None:
+        from cgmigrate.documents.python.megatron_code import code_problems
+
+        for problem in code_problems(self._source, self._names, len(self.sites) + len(self.problems)):
+            self.problems.append(problem)
+            if problem.replacement:
+                self._fixes[problem.index] = [Edit(problem.span.start, problem.span.end, problem.replacement)]
 
     def _skip_the_rest(self, owner: str) -> None:
         """Record every deprecated name as skipped that belongs to no site and to no problem."""

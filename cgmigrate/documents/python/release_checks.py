@@ -66,15 +66,19 @@ def _names_setting(node: ast.AST, catalogue: Catalogue) -> bool:
 
 def caught_for_releases(node: ast.Try, catalogue: Catalogue) -> str:
     """Return why a ``try`` distinguishes releases, empty when it does not."""
-    if not _concerns_settings(node, catalogue):
-        return ""
+    is_for_releases = _concerns_settings(node, catalogue) and catches_for_releases(node)
+    return "it is in a `try` whose `except` is for another release" if is_for_releases else ""
+
+
+def catches_for_releases(node: ast.Try) -> bool:
+    """Return whether a ``try`` catches what code raises that another release does not have."""
     for handler in node.handlers:
         kinds: Sequence[ast.expr | None] = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
         for kind in kinds:
             word = kind.id if isinstance(kind, ast.Name) else kind.attr if isinstance(kind, ast.Attribute) else ""
             if kind is None or word in _CATCHES:
-                return "it is in a `try` whose `except` is for another release"
-    return ""
+                return True
+    return False
 
 
 def release_check_around(node: ast.AST, source: PythonSource) -> str:

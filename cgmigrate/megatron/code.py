@@ -1,0 +1,146 @@
+"""What code of Megatron-LM releases no longer have as it was: names of modules, and parameters of functions.
+
+The table is generated from the tags of Megatron-LM (``scripts/code_tables.py``) and kept in ``rules/code.json``, which
+is read when it is first needed.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.rule_data import rules_folder
+from cgmigrate.megatron.tables import release_of
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of a function: ``positional`` and ``named`` in order, ``optional`` those with a default.
+
+    ``open_list`` and ``open_names`` say that it takes any further arguments.
+    """
+
+    positional: tuple[str, ...]
+    named: tuple[str, ...]
+    optional: frozenset[str]
+    open_list: bool = False
+    open_names: bool = False
+
+    @classmethod
+    def of(cls, arguments: ast.arguments, *, is_method: bool = False) -> Parameters:
+        """Return the parameters of a definition; of a method without its object."""
+        positional = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+        defaults = positional[len(positional) - len(arguments.defaults) :]
+        named = [one.arg for one in arguments.kwonlyargs]
+        defaults += [name for name, one in zip(named, arguments.kw_defaults, strict=True) if one is not None]
+        positional = positional[1:] if is_method else positional
+        is_open = arguments.vararg is not None, arguments.kwarg is not None
+        return cls(tuple(positional), tuple(named), frozenset(defaults), *is_open)
+
+    @classmethod
+    def read(cls, text: str) -> Parameters:
+        """Return the parameters that `str` gave."""
+        return cls.of(ast.parse(f"def f({text}): ...").body[0].args)  # type: ignore[attr-defined]
+
+    def __str__(self) -> str:
+        def shown(names: tuple[str, ...]) -> list[str]:
+            return [f"{name}=0" if name in self.optional else name for name in names]
+
+        rest = ["*_"] if self.open_list else ["*"] if self.named else []
+        return ", ".join([*shown(self.positional), *rest, *shown(self.named), *(["**__"] if self.open_names else [])])
+
+    def accepts_all_of(self, before: Parameters) -> bool:
+        """Return whether each call with the parameters of before means the same."""
+        calls = [CallShape(len(before.positional), frozenset(before.named))]
+        calls += [CallShape(count, frozenset()) for count in range(len(before.positional))]
+        calls += [CallShape(0, frozenset((*before.positional, *before.named)))]
+        right = [call for call in calls if not call.mismatch(before)]
+        return not any(call.mismatch(self) or call.moved(before, self) for call in right)
+
+
+@dataclass(frozen=True, slots=True)
+class CallShape:
+    """The arguments of a call: how many by position, the names of the others, and whether there may be more."""
+
+    positional: int
+    names: frozenset[str]
+    is_open: bool = False
+
+    def mismatch(self, after: Parameters) -> str:
+        """Return why a function fails with the call; empty where it does not, as far as its arguments are shown."""
+        known = {*after.positional, *after.named}
+        if not after.open_names and (unknown := sorted(self.names - known)):
+            return f"has no parameter `{unknown[0]}`"
+        if not after.open_list and self.positional > len(after.positional):
+            return f"takes {len(after.positional)} positional arguments, and {self.positional} are passed"
+        passed = {*after.positional[: self.positional], *self.names}
+        required = [name for name in (*after.positional, *after.named) if name not in after.optional | passed]
+        if required and not self.is_open:
+            return f"needs `{required[0]}`"
+        return ""
+
+    def moved(self, before: Parameters, after: Parameters) -> str:
+        """Return which argument by position is taken for another one; a parameter that only has a new name is not."""
+        pairs = zip(before.positional[: self.positional], after.positional, strict=False)
+        for number, (old, new) in enumerate(pairs, 1):
+            if old != new and (old in (*after.positional, *after.named) or new in before.positional):
+                return f"takes `{new}` as argument {number}, where `{old}` was"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A name of a module that releases have no longer: ``since`` is the first one without it.
+
+    ``module`` is the one that defines such a name there, empty if there are none or several. ``is_same`` is true for
+    the same object, which the old module only passed on, false for a definition of the same text, None for another one.
+    """
+
+    since: Release
+    module: str = ""
+    is_same: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTable:
+    """The table of all releases; ``aliases`` are other names of modules, such as ``megatron.core.mpu``."""
+
+    aliases: Mapping[str, str]
+    gone: Mapping[str, Mapping[str, list[object]]]
+    parameters: Mapping[str, Mapping[str, str]]
+
+    def gone_name(self, module: str, name: str) -> Gone | None:
+        """Return what became of a name that a module had; None if it still has it, or never had it."""
+        names = self.gone.get(self.aliases.get(module, module), {})
+        row = names.get(name) or names.get("")
+        if row is None:
+            return None
+        since, *place = row
+        return Gone(release_of(str(since)), *place)  # type: ignore[arg-type]
+
+    def mismatches(self, function: str, call: CallShape) -> Iterator[tuple[Release, str, bool]]:
+        """Yield each release whose function does not take a call that the release before took.
+
+        With it come the reason, and whether the function takes a wrong value instead of raising an error.
+        """
+        module, _, name = function.rpartition(".")
+        history = self.parameters.get(f"{self.aliases.get(module, module)}.{name}", {})
+        forms = [(release_of(release), Parameters.read(text)) for release, text in history.items()]
+        for (_, before), (release, after) in itertools.pairwise(forms):
+            if call.mismatch(before):
+                continue
+            why = call.mismatch(after)
+            if why or (moved := call.moved(before, after)):
+                yield release, why or moved, not why
+
+
+@cache
+def load() -> CodeTable:
+    """Read the table that ships with cgmigrate."""
+    data = json.loads((rules_folder() / "code.json").read_text("utf-8"))
+    return CodeTable(data["aliases"], data["gone"], data["parameters"])

@@ -1,0 +1,239 @@
+"""Table of the code that releases of Megatron-LM no longer have as it was: names of modules, and parameters.
+
+``python scripts/code_tables.py CLONE`` reads the tags ``core_v*`` of a clone of Megatron-LM and writes
+``rules/code.json``: for each module the names that it had in a release and has not in the newest one, with the first
+release without them and, where the name is defined in one other module there, that module; and for each function or
+class whose parameters changed so that a call of before may fail, its parameters by release.
+
+Sources are parsed, nothing is run: modules that need a GPU machine's packages are read like others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import itertools
+import json
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+
+from cgmigrate.megatron.code import Parameters
+
+ROOT = Path(__file__).resolve().parents[1]
+TABLE = ROOT / "rules/code.json"
+PACKAGES = ("megatron/core", "megatron/training", "megatron/legacy", "megatron/inference", "megatron/post_training")
+LAST_PATCHES = ("0.12.3", "0.13.1", "0.14.0", "0.15.3", "0.16.1", "0.17.1", "0.18.2", "0.19.0")
+
+
+@dataclass
+class Module:
+    """One module: what it defines and what it imports, each name with where it comes from."""
+
+    name: str
+    is_package: bool
+    defined: dict[str, ast.stmt] = field(default_factory=dict)
+    imported: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """A local name → the module and the name there; an empty name is the module itself."""
+    stars: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, name: str, is_package: bool, text: str) -> Module:
+        """Return what the source of a module has at its top."""
+        module = cls(name, is_package)
+        for node in _at_top(ast.parse(text).body):
+            module._add(node)
+        return module
+
+    def _add(self, node: ast.stmt) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self.defined[node.name] = node
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=other)) if other in self.imported:
+                self.imported[name] = self.imported[other]
+            case ast.Assign(targets=targets):
+                self.defined |= {one.id: node for one in targets if isinstance(one, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                self.defined[name] = node
+            case ast.Import(names=names):
+                self.imported |= {one.asname: (one.name, "") for one in names if one.asname}
+            case ast.ImportFrom():
+                source = self._absolute(node)
+                for one in node.names:
+                    if one.name == "*":
+                        self.stars.append(source)
+                    else:
+                        self.imported[one.asname or one.name] = (source, one.name)
+
+    def _absolute(self, node: ast.ImportFrom) -> str:
+        if not node.level:
+            return node.module or ""
+        parts = self.name.split(".")
+        kept = parts[: len(parts) - node.level + self.is_package]
+        return ".".join([*kept, node.module] if node.module else kept)
+
+
+def _at_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that run when a module is imported, those in conditions and attempts included."""
+    for node in body:
+        yield node
+        for name in (
+            ("body", "orelse", "handlers", "finalbody") if isinstance(node, (ast.If, ast.Try, ast.With)) else ()
+        ):
+            for below in getattr(node, name, ()):
+                yield from _at_top(below.body if isinstance(below, ast.ExceptHandler) else [below])
+
+
+@dataclass
+class Release:
+    """The modules of a release, by their names."""
+
+    modules: dict[str, Module]
+
+    @classmethod
+    def at_tag(cls, clone: str, tag: str) -> Release:
+        """Read the modules of a tag."""
+        packed = subprocess.run(
+            ["git", "-C", clone, "archive", tag, "megatron"], check=True, capture_output=True
+        ).stdout
+        with tempfile.TemporaryDirectory() as scratch, tarfile.open(fileobj=BytesIO(packed)) as archive:
+            archive.extractall(scratch, filter="data")
+            paths = [one for package in PACKAGES for one in sorted(Path(scratch, package).rglob("*.py"))]
+            modules = {}
+            for path in paths:
+                parts = path.relative_to(scratch).with_suffix("").parts
+                is_package = parts[-1] == "__init__"
+                name = ".".join(parts[:-1] if is_package else parts)
+                modules[name] = Module.of(name, is_package, path.read_text("utf-8"))
+        return cls(modules)
+
+    def home(self, module: str, name: str, seen: frozenset[str] = frozenset()) -> str:
+        """Return the module of Megatron that defines a name of a module; empty where it comes from elsewhere."""
+        if (one := self.modules.get(module)) is None or module in seen:
+            return ""
+        if name in one.defined:
+            return module
+        if name in one.imported:
+            source, original = one.imported[name]
+            return self.home(source, original, seen | {module}) if original == name else ""
+        found = (self.home(star, name, seen | {module}) for star in one.stars)
+        return next(filter(None, found), "")
+
+    def names(self, module: str, seen: frozenset[str] = frozenset()) -> set[str]:
+        """Return the names of Megatron that code can import from a module."""
+        one = self.modules.get(module)
+        if one is None or module in seen:
+            return set()
+        starred = {name for star in one.stars for name in self.names(star, seen | {module})}
+        own = {*one.defined, *(name for name in one.imported if self.home(module, name)), *starred}
+        return {name for name in own if not name.startswith("__")}
+
+    def parameters(self, module: str, name: str) -> str:
+        """Return the parameters of a function or class that a module defines; empty for one without any of its own."""
+        node = self.modules[module].defined.get(name)
+        if isinstance(node, ast.ClassDef):
+            node = next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
+            return str(Parameters.of(node.args, is_method=True)) if node else ""
+        if not isinstance(node, ast.FunctionDef):
+            return ""
+        return self._of_other(module, node) or str(Parameters.of(node.args))
+
+    def _of_other(self, module: str, node: ast.FunctionDef) -> str:
+        """Return the parameters of the function to which another one passes all that it gets; empty without one."""
+        for call in ast.walk(node) if ast.unparse(node.args) == "*args, **kwargs" else ():
+            match call:
+                case ast.Call(func=ast.Name(id=name), args=[ast.Starred()], keywords=[ast.keyword(arg=None)]):
+                    home = self.home(module, name)
+                    return self.parameters(home, name) if home else ""
+        return ""
+
+
+def aliases(releases: Mapping[str, Release]) -> dict[str, str]:
+    """Return the modules that packages have under another name: `megatron.core.mpu`."""
+    found = {}
+    for one in releases.values():
+        for module in filter(lambda module: module.is_package, one.modules.values()):
+            for name, place in module.imported.items():
+                target = ".".join(filter(None, place))
+                if target in one.modules and target != f"{module.name}.{name}":
+                    found[f"{module.name}.{name}"] = target
+    return dict(sorted(found.items()))
+
+
+def gone(releases: Mapping[str, Release]) -> dict[str, dict[str, list[object]]]:
+    """Return the names that are gone, by module: the first release without one, and where it is there.
+
+    Without a name it is the module itself. With the place is true for the same object, which the old module only
+    passed on, and false for one whose definition has the same text.
+    """
+    every = list(releases)
+    rows: dict[str, dict[str, list[object]]] = {}
+    for before, after in itertools.pairwise(every):
+        later = [releases[one] for one in every[every.index(after) :]]
+        for module in releases[before].modules:
+            left = set.union(*(one.names(module) for one in later))
+            is_gone = not any(module in one.modules for one in later)
+            if is_gone:
+                rows.setdefault(module, {})[""] = [after]
+            for name in sorted(releases[before].names(module) - left):
+                place = _place(releases[before], releases[after], module, name)
+                if place or not is_gone:
+                    rows.setdefault(module, {})[name] = [after, *place]
+    return rows
+
+
+def _place(old: Release, new: Release, module: str, name: str) -> list[object]:
+    """Return where a name is now and whether it is the same: the old module only passed it on, or the text is equal."""
+    homes = [one for one in new.modules if name in new.modules[one].defined and not one.startswith("megatron.legacy")]
+    home = old.home(module, name)
+    if home in homes:
+        return [home, True]
+    if len(homes) != 1:
+        return []
+    same_text = ast.dump(old.modules[home].defined[name]) == ast.dump(new.modules[homes[0]].defined[name])
+    return [homes[0], *([False] if same_text else [])]
+
+
+def signatures(releases: Mapping[str, Release]) -> dict[str, dict[str, str]]:
+    """Return the parameters by release of each function or class of which a call can fail that was right before."""
+    rows: dict[str, dict[str, str]] = {}
+    places = {(module, name) for one in releases.values() for module in one.modules for name in one.names(module)}
+    for module, name in sorted(places):
+        history: dict[str, str] = {}
+        for release, one in releases.items():
+            home = one.home(module, name)
+            text = one.parameters(home, name) if home else ""
+            if text and text != next(reversed(history.values()), ""):
+                history[release] = text
+        forms = [Parameters.read(text) for text in history.values()]
+        if any(not after.accepts_all_of(before) for before, after in itertools.pairwise(forms)):
+            rows[f"{module}.{name}"] = history
+    return rows
+
+
+def main() -> None:
+    """Write the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("clone", help="a clone of Megatron-LM with its tags")
+    clone = parser.parse_args().clone
+    releases = {one.rpartition(".")[0]: Release.at_tag(clone, f"core_v{one}") for one in LAST_PATCHES}
+    table: dict[str, Mapping[str, object]] = {
+        "aliases": aliases(releases),
+        "gone": gone(releases),
+        "parameters": signatures(releases),
+    }
+    lines = (
+        f"{json.dumps(part)}: {{\n"
+        + ",\n".join(f"  {json.dumps(key)}: {json.dumps(row)}" for key, row in rows.items())
+        + "\n}"
+        for part, rows in table.items()
+    )
+    TABLE.write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""What code of Megatron-LM is gone or takes other arguments, against the installed megatron-core."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.megatron.code import CallShape, Parameters, load
+from cgmigrate.megatron.releases import Release
+from tests.support.release_tables import installed
+
+
+def _file_of(module: str) -> Path | None:
+    spec = importlib.util.find_spec("megatron")
+    assert spec is not None and spec.submodule_search_locations
+    path = Path(next(iter(spec.submodule_search_locations)), *module.split(".")[1:])
+    return next((one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()), None)
+
+
+def _defined_in(path: Path) -> dict[str, ast.stmt]:
+    return {node.name: node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+
+
+def test_the_installed_release_does_not_define_what_is_gone() -> None:
+    checked = 0
+    for module, names in load().gone.items():
+        path = _file_of(module)
+        for name in names:
+            gone = load().gone_name(module, name)
+            if gone is not None and gone.since <= installed():
+                checked += 1
+                assert path is None or (name and name not in _defined_in(path)), f"{module}.{name}"
+    assert checked > 500
+
+
+def test_the_installed_release_has_the_last_known_parameters() -> None:
+    checked = 0
+    for function, history in load().parameters.items():
+        module, _, name = function.rpartition(".")
+        path = _file_of(module)
+        defined = _defined_in(path).get(name) if path else None
+        if isinstance(defined, ast.FunctionDef) and ast.unparse(defined.args) != "*args, **kwargs":
+            checked += 1
+            last = next(
+                form
+                for release, form in reversed(history.items())
+                if Release(*map(int, release.split("."))) <= installed()
+            )
+            assert str(Parameters.of(defined.args)) == last, function
+    assert checked > 50
+
+
+TE_LAYERS = "megatron.core.transformer.custom_layers.transformer_engine"
+LAYER_SPEC = "core.models.gpt.gpt_layer_specs.get_gpt_layer_local_spec"
+INITIALIZE = "training.initialize.initialize_megatron"
+GEMM = "has no parameter `moe_use_legacy_grouped_gemm`"
+GROUP = "takes `is_hybrid_cp` as argument 2, where `cp_group` was"
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "since", "place"),
+    [
+        ("megatron.training.utils", "unwrap_model", "0.18", "megatron.core.utils"),
+        (TE_LAYERS, "TENorm", "0.17", "megatron.core.extensions.transformer_engine"),
+        ("megatron.core.process_groups_config", "ModelCommProcessGroups", "0.15", ""),
+        ("megatron.core.mpu", "is_pipeline_stage_before_split", "0.14", ""),
+        ("megatron.legacy.data", "anything", "0.17", ""),
+    ],
+)  # fmt: skip
+def test_what_became_of_a_name(module: str, name: str, since: str, place: str) -> None:
+    gone = load().gone_name(module, name)
+    assert gone is not None
+    assert (str(gone.since), gone.module) == (since, place)
+
+
+def test_a_name_that_is_there_is_not_gone() -> None:
+    assert load().gone_name("megatron.core.utils", "unwrap_model") is None
+
+
+@pytest.mark.parametrize(
+    ("function", "positional", "names", "expected"),
+    [
+        ("core.utils.get_batch_on_this_cp_rank", 1, [], [("0.18", "needs `is_hybrid_cp`", False)]),
+        ("core.utils.get_batch_on_this_cp_rank", 2, [], [("0.18", GROUP, True)]),
+        ("core.utils.get_batch_on_this_cp_rank", 1, ["cp_group"], [("0.18", "needs `is_hybrid_cp`", False)]),
+        (INITIALIZE, 0, ["args_defaults"], [("0.18", "has no parameter `args_defaults`", False)]),
+        (INITIALIZE, 0, [], []),
+        (LAYER_SPEC, 0, ["moe_use_legacy_grouped_gemm"], [("0.17", GEMM, False)]),
+    ],
+)  # fmt: skip
+def test_a_call_that_a_release_does_not_take(
+    function: str, positional: int, names: list[str], expected: list[tuple[str, str, bool]]
+) -> None:
+    mismatches = load().mismatches(f"megatron.{function}", CallShape(positional, frozenset(names)))
+    assert [(str(release), why, is_silent) for release, why, is_silent in mismatches] == expected
+
+
+def test_parameters_are_read_as_they_are_written() -> None:
+    def function(a: int, b: int = 1, *, c: int, d: int = 2, **rest: int) -> None: ...
+
+    [node] = ast.parse(inspect.cleandoc(inspect.getsource(function))).body
+    assert isinstance(node, ast.FunctionDef)
+    parameters = Parameters.of(node.args)
+    assert Parameters.read(str(parameters)) == parameters
+    assert str(parameters) == "a, b=0, *, c, d=0, **__"
+
+
+def test_a_parameter_with_a_new_name_alone_is_taken_for_the_same() -> None:
+    before, after = Parameters.read("data, group"), Parameters.read("batch, group")
+    assert CallShape(2, frozenset()).moved(before, after) == ""
+    assert CallShape(1, frozenset({"data"})).mismatch(after) == "has no parameter `data`"
