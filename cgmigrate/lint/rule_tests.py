@@ -13,7 +13,7 @@ from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Applicability, Context, LintDiagnostic
 from cgmigrate.lint.file_examples import KEYS, FileExample
 from cgmigrate.lint.plan import Plan, UnwritableError, plan_alone
-from cgmigrate.lint.rules import Rule, RuleKind, load, read
+from cgmigrate.lint.rules import Rule, RuleKind, load, of_entries, read
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.data_schema import line_of
@@ -56,10 +56,11 @@ def run_folder(folder: Path) -> Iterator[Tested]:
     if not folder.is_dir():
         raise RuleError(f"{folder}: not a folder of rules")
     paths = sorted(folder.glob("*.yaml"))
-    if not paths:
+    entries = [(Path(rule.path), rule) for rule in of_entries(folder, (folder,))]
+    if not paths and not entries:
         raise RuleError(f"{folder}: no rules in it (a rule is a file NAME.yaml)")
     rules = load()
-    read_or_wrong = [(path, _read(path, rules)) for path in paths]
+    read_or_wrong = [*((path, _read(path, rules)) for path in paths), *entries]
     # One wrong file must not hide the failures of the others.
     own = {rule.id: rule for _, rule in reversed(read_or_wrong) if isinstance(rule, Rule)}
     together = dict(sorted({**rules, **own}.items()))

@@ -202,6 +202,7 @@ def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
     rules = _by_id({}, _of_folder(folder, extra, checked=False)) if extra else dict(_shipped(folder))
     for own in extra:
         _by_id(rules, _of_folder(own, extra, checked=not is_of_upgrade(own)))
+        _by_id(rules, of_entries(own, extra))
     return dict(sorted(rules.items()))
 
 
@@ -222,6 +223,16 @@ def _of_folder(folder: Path, folders: Sequence[Path], *, checked: bool) -> Itera
         if checked and rule.id in _retired():
             raise RuleError(f"{path}: {rule.id} is the code of a rule of an earlier release; choose another")
         yield rule
+
+
+def of_entries(folder: Path, folders: Sequence[Path]) -> Iterator[Rule]:
+    """Yield the rules that the entries of a folder's settings bring along. Raises RuleError."""
+    from cgmigrate.lint.entry_rules import entry_rules
+    from cgmigrate.megatron import catalogue
+
+    names = tuple(map(str, folders))
+    for path, data in entry_rules(folder, catalogue.load(names)):
+        yield _rule(_expanded(data, path, names), path, About.of(data))
 
 
 def _by_id(rules: dict[str, Rule], more: Iterable[Rule]) -> dict[str, Rule]:

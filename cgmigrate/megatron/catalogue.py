@@ -255,6 +255,9 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         graph_of=graph.get("of", ""),
         graph_fails_in=tuple(release for text in graph.get("fails-in", ()) if (release := _release(text))),
         sources=tuple(data["sources"]),
+        rule=data.get("rule", ""),
+        proved_by=data.get("proved-by", ""),
+        explanation=data.get("explanation", ""),
         subject=subject,
         path=str(path),
     )

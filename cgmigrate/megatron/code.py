@@ -75,7 +75,7 @@ class CallShape:
         """Return why a function fails with the call; empty where it does not, as far as its arguments are shown."""
         known = {*after.positional, *after.named}
         if not after.open_names and (unknown := sorted(self.names - known)):
-            return f"has no parameter `{unknown[0]}`"
+            return f"has no parameter `{'`, `'.join(unknown)}`"
         if not after.open_list and self.positional > len(after.positional):
             return f"takes {len(after.positional)} positional arguments, and {self.positional} are passed"
         passed = {*after.positional[: self.positional], *self.names}

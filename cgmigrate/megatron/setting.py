@@ -65,6 +65,12 @@ class Setting:
     graph_fails_in: tuple[Release, ...] = ()
     """The releases in which that capture fails."""
     sources: tuple[str, ...] = ()
+    rule: str = ""
+    """The code of the rule that the entry brings along, empty if there is none."""
+    proved_by: str = ""
+    """The source that shows that the replacement is read as the setting was, for that rule."""
+    explanation: str = ""
+    """What that rule tells people."""
     subject: bool = True
     """Whether its name selects files, and makes a mapping, call or command line a site."""
     path: str = ""

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from cgmigrate.lint.rule_tests import failures_of
-from cgmigrate.lint.rules import load
+from cgmigrate.lint.rules import RuleKind, load, of_entries
 from cgmigrate.megatron.releases import NEWEST
-from cgmigrate.megatron.rule_data import rules_folder, upgrade_rules
+from cgmigrate.megatron.rule_data import RuleError, rules_folder, upgrade_rules
 from cgmigrate.megatron.settings import FIELDS
+from tests.support.files import write
 from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
 
@@ -72,7 +73,7 @@ def test_without_a_folder_the_rules_that_ship_are_tested(project: Path, cgmigrat
     result = cgmigrate("rules", "test")
     shipped = load([Path(upgrade_rules())]).values()
     examples = sum(len(rule.examples) for rule in shipped)
-    assert [line.split()[:2] for line in result.stdout.splitlines()] == [["ok", rule.id] for rule in shipped]
+    assert sorted(line.split()[:2] for line in result.stdout.splitlines()) == [["ok", rule.id] for rule in shipped]
     assert result.stderr == f"Tested {len(shipped)} rules, {examples} examples: all pass.\n"
     assert result.exit_code == 0
 
@@ -238,3 +239,33 @@ def test_the_folder_that_ships_is_tested_as_without_a_folder(project: Path, cgmi
     result = cgmigrate("rules", "test", str(rules_folder()))
     assert result.exit_code == 0, result.stdout
     assert "FAIL" not in result.stdout and "CG101 enable-cuda-graph" in result.stdout
+
+
+def test_an_entry_brings_its_rule_along(tmp_path: Path) -> None:
+    entry = re.search(r"Write `more-rules/settings/\w+.yaml`:\n\n```yaml\n(.*?)```", PAGE, re.S)
+    assert entry is not None
+    write(tmp_path / "settings/moe_deepep_num_sms.yaml", entry[1])
+    [rule] = of_entries(tmp_path, (tmp_path,))
+    assert (rule.id, rule.kind, str(rule.since)) == ("MORE001", RuleKind.DEPRECATED, "0.19")
+    assert rule.cases[-1].fix is not None and rule.cases[-1].fix.proved_by
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "replaced-by: moe_flex_dispatcher_num_sms\n",
+            "",
+            "`rule` needs `deprecated-in` and one name in `replaced-by`",
+        ),
+        ("num_sms\nrule", "num_stms\nrule", "TransformerConfig has no moe_flex_dispatcher_num_stms in any release"),
+        ('since: "0.13"', 'since: "0.15"', "TransformerConfig has moe_deepep_num_sms since 0.13, not 0.15"),
+        ('deprecated-in: "0.19"', 'until: "0.17"\ndeprecated-in: "0.19"', "not until 0.17"),
+    ],
+)
+def test_an_entry_that_releases_contradict_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    entry = re.search(r"Write `more-rules/settings/\w+.yaml`:\n\n```yaml\n(.*?)```", PAGE, re.S)
+    assert entry is not None and old in entry[1]
+    write(tmp_path / "settings/moe_deepep_num_sms.yaml", entry[1].replace(old, new))
+    with pytest.raises(RuleError, match=re.escape(message)):
+        list(of_entries(tmp_path, (tmp_path,)))
