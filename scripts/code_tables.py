@@ -120,8 +120,8 @@ class Release:
         if name in one.imported:
             source, original = one.imported[name]
             return self.home(source, original, seen | {module}) if original == name else ""
-        found = (self.home(star, name, seen | {module}) for star in one.stars)
-        return next(filter(None, found), "")
+        places = (self.home(star, name, seen | {module}) for star in one.stars)
+        return next(filter(None, places), "")
 
     def names(self, module: str, seen: frozenset[str] = frozenset()) -> set[str]:
         """Return the names of Megatron that code can import from a module."""
@@ -154,14 +154,14 @@ class Release:
 
 def aliases(releases: Mapping[str, Release]) -> dict[str, str]:
     """Return the modules that packages have under another name: `megatron.core.mpu`."""
-    found = {}
+    known = {}
     for one in releases.values():
         for module in filter(lambda module: module.is_package, one.modules.values()):
             for name, place in module.imported.items():
                 target = ".".join(filter(None, place))
                 if target in one.modules and target != f"{module.name}.{name}":
-                    found[f"{module.name}.{name}"] = target
-    return dict(sorted(found.items()))
+                    known[f"{module.name}.{name}"] = target
+    return dict(sorted(known.items()))
 
 
 def gone(releases: Mapping[str, Release]) -> dict[str, dict[str, list[object]]]:

@@ -70,7 +70,7 @@ class Setting:
     proved_by: str = ""
     """The source that shows that the replacement is read as the setting was, for that rule."""
     explanation: str = ""
-    """What that rule tells people."""
+    """What changed and why, for that rule."""
     subject: bool = True
     """Whether its name selects files, and makes a mapping, call or command line a site."""
     path: str = ""
