@@ -234,14 +234,12 @@ def fix(selection: Selection, reporting: Reporting, undo: bool, mode: FixMode, p
 @option(FIXES, "--fix", "writes", is_flag=True, help="Apply safe fixes.")
 @option(FIXES, "--unsafe-fixes", is_flag=True, help="With --diff or --fix: also apply unsafe fixes.")
 @option(FIXES, "--keep-defaults", is_flag=True, help="Write the former default where a release changed it.")
-def upgrade(
-    selection: Selection, reporting: Reporting, diff: bool, writes: bool, unsafe_fixes: bool, keep_defaults: bool
-) -> None:
+def upgrade(selection: Selection, reporting: Reporting, diff: bool, writes: bool, unsafe_fixes: bool) -> None:
     """Show what changes between two releases in the files in PATHS (default: the working directory), worst first.
 
-    Beside the rules of `check` it has those of `cgmigrate rules UPG`: settings, flags and attributes of arguments that
-    are renamed or gone, defaults that changed and are not written, and imports and calls of Megatron-LM that a release
-    does not take. With --output-format, each diagnostic is shown as `check` does.
+    Beside the rules of `check` it has those whose codes begin with UPG (`cgmigrate rules` lists them): settings, flags
+    and attributes of arguments that are renamed or gone, defaults that changed and are not written, and imports and
+    calls of Megatron-LM that a release does not take. With --output-format, each diagnostic is shown as `check` does.
 
     \b
     Exit status:
@@ -252,12 +250,11 @@ def upgrade(
     from cgmigrate.cli import check as checking
     from cgmigrate.cli import fix as fixing
     from cgmigrate.cli.recovery import recover
-    from cgmigrate.megatron.rule_data import DEFAULTS, upgrade_rules
+    from cgmigrate.megatron.rule_data import upgrade_rules
 
     selection = selection._replace(
         paths=selection.paths or (".",),
         rule_folders=(*selection.rule_folders, upgrade_rules()),
-        unfixable=(*selection.unfixable, *(() if keep_defaults else (DEFAULTS,))),
     )
     if unsafe_fixes and not (diff or writes):
         raise click.UsageError("--unsafe-fixes needs --diff or --fix")

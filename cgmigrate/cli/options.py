@@ -34,6 +34,7 @@ class Selection(NamedTuple):
     unfixable: tuple[str, ...] = ()
     per_file_ignores: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
+    keep_defaults: bool = False
     raise_pin: bool = False
     preview: bool = False
     exclude: tuple[str, ...] = ()

@@ -73,7 +73,10 @@ class FileContexts:
 
             from cgmigrate.lint.rules import load
 
-            self._rules[options.rule_folders] = load(tuple(map(Path, options.rule_folders)))
+            rules = load(tuple(map(Path, options.rule_folders)))
+            if not options.keep_defaults:
+                rules = {code: rule.without_kept_defaults() for code, rule in rules.items()}
+            self._rules[options.rule_folders] = rules
         return self._rules[options.rule_folders]
 
     @property

@@ -44,6 +44,8 @@ class RuleFix:
     unsafe: str = ""
     proved_by: str = ""
     """The source that shows that the target reads the new settings as the source reads the old ones."""
+    keeps_default: bool = False
+    """Whether it writes the default of before, and nothing else."""
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> RuleFix:
@@ -55,6 +57,7 @@ class RuleFix:
             drop=data.get("drop", {}),
             unsafe=data.get("unsafe", "").strip(),
             proved_by=data.get("proved-by", "").strip(),
+            keeps_default=data.get("keeps-default", False),
         )
 
     @property

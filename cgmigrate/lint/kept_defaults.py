@@ -32,13 +32,17 @@ def with_kept_default(data: Mapping[str, Any], setting: Setting, path: str) -> M
         raise RuleError(f"{path}: keep-default: the default of {setting.name} is the same in all releases")
     release, old, new = changes[-1]
     fix = {key: value for key, value in data["fix"].items() if key != "keep-default"}
+    own = data["when"]
+    # Some of the settings that rely on it have to be there: the default of an object without them is another one's.
+    relying = [{name: {"written": True}} for name in data["fields"] if name not in own]
+    anchored = {"any-of": relying} if len(relying) == len(data["fields"]) else {}
     return {
         "since": str(release),
-        "when": {**data["when"], setting.name: {"in": [None], "default": True}, "source-before": str(release)},
+        "when": {**own, **anchored, setting.name: {"in": [None], "default": True}, "source-before": str(release)},
         "message": f"megatron-core {release} changes the default of `{{{setting.name}}}` "
         f"from {_shown(old)} to {_shown(new)}, and it is not written",
         "help": f"write `{{{setting.name}}}`; `cgmigrate upgrade --keep-defaults` writes {_shown(old)}",
-        "fix": {**fix, "set": {setting.name: _written(old.default, of_command_line)}},
+        "fix": {**fix, "keeps-default": True, "set": {setting.name: _written(old.default, of_command_line)}},
     }
 
 

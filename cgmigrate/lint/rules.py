@@ -8,7 +8,7 @@ loaded, with file, line and what is expected.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -141,6 +141,12 @@ class Rule:
     def __post_init__(self) -> None:
         # Each site asks each rule for it.
         object.__setattr__(self, "migrates", any(case.fix or case.decide for case in self.cases))
+
+    def without_kept_defaults(self) -> Rule:
+        """Return the rule without the fixes that write the default of before: it only reports then."""
+        if not any(case.fix and case.fix.keeps_default for case in self.cases):
+            return self
+        return replace(self, cases=tuple(replace(case, fix=None) for case in self.cases))
 
     @property
     def explanation(self) -> str:

@@ -171,6 +171,9 @@ def _read_all(folders: tuple[str, ...]) -> Catalogue:
     for folder in (rules_folder(), *map(Path, folders)):
         own = folder != rules_folder() and not is_of_upgrade(folder)
         for path, subject in _files(folder):
+            if is_of_upgrade(folder) and path.stem in settings and settings[path.stem].subject:
+                # A team has an entry of its own for it.
+                continue
             setting = _read(path, subject=subject, own=own)
             if setting.name in settings and (settings[setting.name].subject or not subject):
                 raise RuleError(f"{path}: {setting.name} is already defined in {settings[setting.name].path}")

@@ -91,7 +91,7 @@ def _expectation(error: Any) -> str:
         case "enum":
             return f"{error.instance!r} is not one of {', '.join(map(str, error.validator_value))}"
         case "required" | "dependentRequired":
-            return f"{error.message}{expected}"
+            return f"{error.message}{expected}".replace(" is a dependency of ", " is required beside ")
         case "additionalProperties":
             return _unknown(_unknown_key(error), list(error.schema.get("properties", {})))
         case "minLength":

@@ -12,7 +12,7 @@ from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.gone import ARGUMENTS
 from cgmigrate.megatron.releases import KNOWN, OLDEST, UPSTREAM, Release
 from cgmigrate.megatron.rule_data import RuleError, rules_folder, text_of
-from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind
+from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind, flag_of
 from cgmigrate.megatron.tables import load, release_of
 
 _Key = str | int
@@ -113,25 +113,48 @@ def _mistakes_together(old: Setting, settings: Mapping[str, Setting]) -> Iterato
     if old.name in _replacements(old, settings):
         yield ("replaced-by",), "the settings replace each other in a circle"
     if "." not in old.owner and old.owner not in load().classes:
-        nearest = _nearest(old.owner, load().classes)
+        same = [name for name in load().classes if name.rpartition(".")[2] == old.owner]
+        nearest = f"; write {' or '.join(same)}" if same else _nearest(old.owner, load().classes)
         reason = "is no class of megatron-core; a class of your own is written with its package"
         yield ("owner",), f"owner: {old.owner} {reason}{nearest}"
     yield from _mistakes_of_releases(old)
     for name in old.replaced_by:
         yield from _mistakes_of_new(old, settings[name])
+    yield from _mistakes_of_flag(old, settings)
 
 
 def _mistakes_of_releases(setting: Setting) -> Iterator[_Mistake]:
-    """Yield what the tables contradict: the first and the last release that have the name."""
-    having = [release for release in KNOWN if setting.name in _known_names(setting.owner, release)]
+    """Yield what the tables contradict: the first and the last release that have the name, and its kind."""
+    known = {release: names for release in KNOWN if (names := _known_names(setting.owner, release))}
+    having = [release for release, names in known.items() if setting.name in names]
+    first = min(known, default=setting.since)
+    if not having and setting.until is not None and setting.since < first <= setting.until:
+        # A name that a class never had, in releases that are all known, is that of a fork.
+        yield ("until",), f"until: {setting.owner} of megatron-core {first} has no {setting.name}"
     if not having:
         return
     if setting.since not in (OLDEST, having[0]):
         yield ("since",), f"since: {setting.owner} has {setting.name} since {having[0]}, not {setting.since}"
     last = having[-1] if having[-1] < KNOWN[-1] else None
     if setting.until is not None and setting.until != last:
-        known = f"until {last}" if last else "in every release since then"
-        yield ("until",), f"until: {setting.owner} has {setting.name} {known}, not until {setting.until}"
+        until = f"until {last}" if last else "in every release since then"
+        yield ("until",), f"until: {setting.owner} has {setting.name} {until}, not until {setting.until}"
+
+
+def _mistakes_of_flag(old: Setting, settings: Mapping[str, Setting]) -> Iterator[_Mistake]:
+    """Yield what the parsers contradict: a flag that turns the setting off, and one that stays as it is."""
+    release = old.deprecated_in
+    if not old.flag or release is None:
+        return
+    flags = {flag: entry for known in KNOWN for flag, entry in load().flags(known).items()}
+    entry = flags.get(old.flag)
+    if entry is not None and entry.action == "StoreFalse":
+        yield ("flag",), f"flag: {old.flag} sets {old.name} to false; write an entry of its own for it"
+    # An entry of its own says that a fork has it.
+    new = {flag_of(name) for name in old.replaced_by if settings[name].path == old.path}
+    if entry is not None and old.flag in load().flags(min(release, KNOWN[-1])) and new and new.isdisjoint(flags):
+        kept = f"no release has {min(new)}, and megatron-core {release} still has {old.flag}; write `flag: false`"
+        yield ("flag",), f"flag: {kept}"
 
 
 def _known_names(owner: str, release: Release) -> frozenset[str]:
@@ -140,6 +163,10 @@ def _known_names(owner: str, release: Release) -> frozenset[str]:
 
 
 def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
+    types = {entry.type for release in KNOWN if (entry := load().field(old.owner, new.name, release))}
+    is_flag = old.kind is SettingKind.FLAG
+    if types and types <= {"bool", "int", "float"} and is_flag is not (types == {"bool"}) and not old.values:
+        yield ("kind",), f"kind: {new.name} of {old.owner} is a {min(types)}, which is no {old.kind}"
     own_file = new.path != old.path
     known = {name for release in KNOWN for name in _known_names(old.owner, release)} if not own_file else set()
     if old.name in known and new.name not in known:

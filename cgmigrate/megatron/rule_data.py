@@ -30,10 +30,6 @@ def rules_folder() -> Path:
     return Path(rules_path())
 
 
-DEFAULTS = "UPG3"
-"""How the codes of rules begin whose fixes write the default of before; `upgrade --keep-defaults` applies them."""
-
-
 def upgrade_rules() -> str:
     """Return the folder of the rules of `cgmigrate upgrade`, which other commands do not read."""
     return os.path.join(rules_path(), "upgrade")

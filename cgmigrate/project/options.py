@@ -49,6 +49,8 @@ class RunOptions:
     fixable: tuple[str, ...] = ()
     """The only rules whose fixes may be applied; empty for all."""
     unfixable: tuple[str, ...] = ()
+    keep_defaults: bool = False
+    """Whether rules about a default that a release changed write the former one."""
     raise_pin: bool = False
     """Whether a project drops the old releases that a requirement admits."""
     preview: bool = False

@@ -198,3 +198,23 @@ def test_a_name_that_one_reader_keeps_is_not_gone_for_it() -> None:
 def test_no_entry_contradicts_the_tables(path: Path) -> None:
     EntryFile(path, load_yaml(text_of(path), str(path)), text_of(path)).check()
     check_together(catalogue.load((upgrade_rules(),)).settings, [path.stem])
+
+
+def test_a_default_is_left_alone_where_another_setting_is_rewritten(
+    project: Path, cgmigrate: Callable[..., Any]
+) -> None:
+    call = "config = TransformerConfig(num_layers=4, hidden_size=64, num_attention_heads=4, {}=True)\n"
+    code = "from megatron.core.transformer import TransformerConfig\n\n" + call
+    path = write(project / "model.py", code.format("moe_router_padding_for_fp8"))
+    script = write(project / "train.sh", COMMAND + " --moe-router-padding-for-fp8\n")
+    cgmigrate("upgrade", "--from", "0.12", "--to", "0.19", "--fix", "--unsafe-fixes", ".")
+    assert path.read_text() == code.format("moe_router_padding_for_quantization")
+    assert script.read_text() == COMMAND + " --moe-router-padding-for-quantization\n"
+
+
+def test_a_team_may_have_its_own_entry_for_a_setting(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    shipped = text_of(Path(upgrade_rules()) / "settings/moe_deepep_num_sms.yaml")
+    write(project / "team/settings/moe_deepep_num_sms.yaml", shipped.replace("UPG112", "TEAM001"))
+    write(project / "a.yaml", "model:\n  tensor_model_parallel_size: 2\n  moe_deepep_num_sms: 24\n")
+    result = cgmigrate("upgrade", "--rules", "team", "--from", "0.18", "--to", "0.19", "a.yaml")
+    assert result.stdout.split()[1] == "TEAM001"

@@ -269,3 +269,42 @@ def test_an_entry_that_releases_contradict_is_refused(tmp_path: Path, old: str, 
     write(tmp_path / "settings/moe_deepep_num_sms.yaml", entry[1].replace(old, new))
     with pytest.raises(RuleError, match=re.escape(message)):
         list(of_entries(tmp_path, (tmp_path,)))
+
+
+CHECKPOINT = """\
+summary: Each rank writes a part of a checkpoint
+kind: flag
+owner: training.CheckpointConfig
+flag: false
+since: "0.12"
+until: "0.16"
+deprecated-in: "0.17"
+replaced-by: fully_parallel_save
+rule: TEAM009
+sources: [Megatron-LM 3570]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("", "", ""),
+        ("flag: false", "", "no release has --fully-parallel-save, and megatron-core 0.17 still has"),
+        ("flag: false", "flag: --no-ckpt-fully-parallel-save", "sets ckpt_fully_parallel_save to false"),
+        (
+            "kind: flag",
+            "kind: number",
+            "fully_parallel_save of training.CheckpointConfig is a bool, which is no number",
+        ),
+        ('until: "0.16"', 'until: "0.18"', "until: training.CheckpointConfig of megatron-core 0.17 has no ckpt_fully"),
+        ("training.CheckpointConfig", "CheckpointConfig", "write bridge.CheckpointConfig or training.CheckpointConfig"),
+        ('deprecated-in: "0.17"\n', "", "'deprecated-in' is required beside 'replaced-by'"),
+    ],
+)
+def test_facts_of_a_class_are_compared(tmp_path: Path, old: str, new: str, message: str) -> None:
+    write(tmp_path / "settings/ckpt_fully_parallel_save.yaml", CHECKPOINT.replace(old, new))
+    if not message:
+        assert [rule.id for rule in of_entries(tmp_path, (tmp_path,))] == ["TEAM009"]
+        return
+    with pytest.raises(RuleError, match=re.escape(message)):
+        list(of_entries(tmp_path, (tmp_path,)))

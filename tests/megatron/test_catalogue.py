@@ -174,7 +174,7 @@ def test_a_replacement_is_of_the_kind_of_its_values(tmp_path: Path, new: str, ki
         ),
         (("sources", "since: 17\nsources"), ":9: since: 17 is not of type 'string'; expected a release"),
         (("sources: [our changelog]\n", ""), ":1: the setting: 'sources' is a required property"),
-        (('deprecated-in: "0.18"\n', ""), ":1: the setting: 'deprecated-in' is a dependency of 'replaced-by'"),
+        (('deprecated-in: "0.18"\n', ""), ":1: the setting: 'deprecated-in' is required beside 'replaced-by'"),
         (('"0.18"', "18.0.1"), ":4: deprecated-in: '18.0.1' does not have the form ^[0-9]+\\.[0-9]+$"),
         (("shuffle_backend", "shuffle_kernels"), ":5: a setting cannot replace itself"),
         (("sources", "captures: true\nsources"), ":9: cgmigrate's capture model knows its own settings only"),
