@@ -33,6 +33,8 @@ from cgmigrate.cli.options import (
 from cgmigrate.cli.program import Program
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from cgmigrate.megatron.releases import Release
 
 
@@ -354,10 +356,20 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
         "cgmigrate verify conf",
         "cgmigrate verify --after new/train.yaml old/train.yaml",
         "cgmigrate verify --level capture --report report.html conf/train.yaml:12",
+        "cgmigrate verify --run -- torchrun --nproc-per-node 2 pretrain_gpt.py --cuda-graph-impl local ...",
     ),
 )
 @click.argument("paths", nargs=-1, required=True, type=PATH)
 @release_options
+@option(RUNS, "--run", "runs_job", is_flag=True, help="PATHS is the command of a training job; run it in all forms.")
+@option(
+    RUNS,
+    "--source-command",
+    default="",
+    metavar="LINE",
+    help="With --run: a shell command that runs the job as it is on the release that it is written for.",
+)
+@option(RUNS, "--also", multiple=True, metavar="PATH", help="With --run: also migrate PATH, in a copy of the checkout.")
 @option(
     RUNS,
     "--level",
@@ -375,7 +387,13 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     help="Use this release of megatron-core. DIR is a folder or virtual environment that contains it. Without DIR, pip "
     "downloads its wheel.",
 )
-@option(RUNS, "--after", default="", metavar="FILE", help="Compare PATHS, one file, with this migrated file.")
+@option(
+    RUNS,
+    "--after",
+    default="",
+    metavar="FILE",
+    help="Compare PATHS, one file, with this migrated file; with --run, with this migrated command.",
+)
 @option(FIXES, "--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` does.")
 @option(
     RUNS,
@@ -404,10 +422,8 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
 @option(
     RUNS,
     "--steps",
-    default=8,
-    show_default=True,
     type=click.IntRange(5, 1000),
-    help="Train each arm for this many steps.",
+    help="Train each arm for this many steps.  [default: 8; with --run 12]",
 )
 @option(RUNS, "--tokens", default=16, show_default=True, type=click.IntRange(2, 200), help="Generate this many tokens.")
 @option(
@@ -431,6 +447,9 @@ def verify(**options: Any) -> None:
     PATHS are files, directories, or FILE:LINE for one setting. Every setting that migration changes is compared. With
     --level capture, a small model of the same structure runs before and after, and its graphs and results are compared.
 
+    With --run, the training job of a command runs as it is written, migrated as by `fix --unsafe-fixes`, without
+    graphs, and without graphs again. Each ends after a few steps, and no checkpoint is written. Only settings change.
+
     \b
     Exit status:
       0  Everything is equivalent.
@@ -442,14 +461,25 @@ def verify(**options: Any) -> None:
     from cgmigrate.verify.plan import Scale, VerifySelection
     from cgmigrate.verify.session import VerifyOptions
 
+    if options["runs_job"]:
+        sys.exit(_verify_job(options))
     recovered = recover(options["paths"])
     packing = verifying.packing_of(options["packing"])
-    scale = Scale(options["steps"], options["tokens"], options["nproc"], options["workloads"] or None, packing)
+    scale = Scale(options["steps"] or 8, options["tokens"], options["nproc"], options["workloads"] or None, packing)
     names = ("paths", "source", "target", "unsafe_fixes", "after", "exclude")
     selection = VerifySelection(*(options[name] for name in names))
     same = {name: options[name] for name in ("level", "mcore", "jobs", "timeout", "launcher")}
     request = VerifyOptions(selection, scale=scale, folder=options["work"], **same)
     sys.exit(max(recovered, verifying.verify(request, options["format"] == "json", options["report"])))
+
+
+def _verify_job(options: Mapping[str, Any]) -> int:
+    from cgmigrate.cli import verify as verifying
+    from cgmigrate.verify.job import STEPS, JobOptions
+
+    named = {name: options[name] for name in ("also", "source", "target", "source_command", "after", "timeout")}
+    job = JobOptions(options["paths"], steps=options["steps"] or STEPS, **named)
+    return verifying.verify_job(job, options["work"], options["format"] == "json", options["report"])
 
 
 @main.group(name="rules", section=READ, invoke_without_command=True)

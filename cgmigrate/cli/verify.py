@@ -12,7 +12,10 @@ from cgmigrate.cli.exit_status import ERROR, CommandError
 from cgmigrate.text.escaping import in_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from cgmigrate.verify.arms import Packing
+    from cgmigrate.verify.job import JobOptions
     from cgmigrate.verify.session import SessionOutcome, VerifyOptions
 
 _COLOURS = {"equivalent": "green", "equivalent, but": "yellow", "different": "red", "inconclusive": "magenta"}
@@ -35,14 +38,30 @@ def packing_of(text: str) -> Packing | None:
     return packing
 
 
-def verify(request: VerifyOptions, as_json: bool, page: str) -> int:
-    """Compare both forms and print the verdicts; return the exit status."""
-    from cgmigrate.verify import report
+def verify_job(options: JobOptions, folder: str, as_json: bool, page: str) -> int:
+    """Run the forms of a job and print the verdict; return the exit status."""
+    from cgmigrate.verify.session import VerifyError, verify_job
 
     if page:
         _check_page(page)
-    is_config = request.level == "config"
-    outcome = _outcome(request, quiet=as_json)
+    try:
+        outcome = verify_job(options, folder, _progress(as_json))
+    except VerifyError as error:
+        raise CommandError(str(error)) from error
+    return _printed(outcome, as_json, page, is_config=False)
+
+
+def verify(request: VerifyOptions, as_json: bool, page: str) -> int:
+    """Compare both forms and print the verdicts; return the exit status."""
+    if page:
+        _check_page(page)
+    return _printed(_outcome(request, quiet=as_json), as_json, page, is_config=request.level == "config")
+
+
+def _printed(outcome: SessionOutcome, as_json: bool, page: str, *, is_config: bool) -> int:
+    """Print the verdicts, and write the report; return the exit status."""
+    from cgmigrate.verify import report
+
     if outcome.script:
         click.echo(outcome.script, nl=False)
         # Comparisons that need no run.
@@ -94,9 +113,13 @@ def _outcome(request: VerifyOptions, quiet: bool) -> SessionOutcome:
     from cgmigrate.verify.session import VerifyError, verify
 
     try:
-        return verify(request, lambda line: None if quiet else click.echo(in_line(line), err=True))
+        return verify(request, _progress(quiet))
     except (MCoreError, PlanError, VerifyError, ConfigurationError) as error:
         raise CommandError(str(error)) from error
+
+
+def _progress(quiet: bool) -> Callable[[str], None]:
+    return lambda line: None if quiet else click.echo(in_line(line), err=True)
 
 
 def _style(text: str, verdict: str) -> str:

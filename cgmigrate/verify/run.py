@@ -107,7 +107,7 @@ class Runner:
         place = self.prepare(arm)
         command, variables = self.command(arm, home), self.environment(home)
         start = time.monotonic()
-        status = _run_logged(command, variables, place, self.timeout, self._running)
+        status = run_logged(Launch(command, variables, place, place), self.timeout, self._running)
         if self._stopped:
             # This process killed it, which says nothing about the arm.
             return ArmResult(arm, MISSING, "interrupted")
@@ -125,10 +125,10 @@ class Runner:
     def _result_of_files(self, arm: Arm, end: str) -> ArmResult:
         """The result of what the arm's processes wrote; ``end`` says how they ended, for want of anything better."""
         place = self.folder / arm.key
-        ranks = [_read(place / f"rank-{rank}.json") for rank in range(arm.processes)]
+        ranks = [read_json(place / f"rank-{rank}.json") for rank in range(arm.processes)]
         result = result_of_ranks(arm, [rank for rank in ranks if rank is not None])
         if None in ranks and result.outcome == DONE:
-            log = _text(place / "log")
+            log = text_of_log(place / "log")
             return replace(result, outcome=CRASHED, failure=f"{end}; {failure_line(log) or 'it said nothing'}")
         return result
 
@@ -158,7 +158,7 @@ class Runner:
         place = self.folder / arm.key
         if not self._is_of(place, arm):
             return None
-        if (whole := _read(place / RESULT)) is not None:
+        if (whole := read_json(place / RESULT)) is not None:
             try:
                 return ArmResult.from_json(whole)
             except (ValueError, KeyError, TypeError):
@@ -184,7 +184,7 @@ class Runner:
         return {"probe": _digest_of_probe(), "home": [home.python, *home.paths] if home else []}
 
     def _is_of(self, place: Path, arm: Arm) -> bool:
-        return _read(place / MADE_BY) == self._made_by(arm)
+        return read_json(place / MADE_BY) == self._made_by(arm)
 
     def program(self, arm: Arm) -> list[str]:
         """What Python runs for an arm: the probe, its arm, where initial states are, where results go."""
@@ -207,16 +207,20 @@ class Runner:
         return {name: value for name, value in result.items() if name not in _OF_A_JOB}
 
     def _own_program(self) -> Path:
-        """A folder with the probe and nothing else, so that an arm's Python gets no other package of this one."""
-        root = self.folder / "program"
         with self._lock:
-            for path, text in _probe():
-                copy = root / "cgmigrate" / path
-                # The folder may be that of an earlier version, or of an interrupted run.
-                if not copy.exists() or copy.read_bytes() != text:
-                    copy.parent.mkdir(parents=True, exist_ok=True)
-                    copy.write_bytes(text)
-        return root
+            return own_program(self.folder)
+
+
+def own_program(folder: Path) -> Path:
+    """Return a folder with the probe and nothing else, so that a Python gets no other package of this one."""
+    root = folder / "program"
+    for path, text in _probe():
+        copy = root / "cgmigrate" / path
+        # The folder may be that of an earlier version, or of an interrupted run.
+        if not copy.exists() or copy.read_bytes() != text:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(text)
+    return root
 
 
 def _probe() -> list[tuple[Path, bytes]]:
@@ -264,25 +268,29 @@ def _for_a_shell(command: Sequence[str], variables: Mapping[str, str]) -> str:
     return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in needed.items()), shlex.join(command)])
 
 
-def _run_logged(
-    command: Sequence[str],
-    variables: Mapping[str, str],
-    place: Path,
-    timeout: float,
-    running: set[subprocess.Popen[bytes]],
-) -> int | None:
-    """Run in ``place``, with output to its log; return the exit status, None after ``timeout`` seconds (all is killed).
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A command to start: its words, its environment, the folder of its log, and the one in which it runs."""
+
+    words: Sequence[str]
+    variables: Mapping[str, str]
+    place: Path
+    cwd: Path
+
+
+def run_logged(launch: Launch, timeout: float, running: set[subprocess.Popen[bytes]]) -> int | None:
+    """Run a command, with its output in its log; return the exit status, None after ``timeout`` seconds, killed.
 
     The process is among ``running`` while it runs.
     """
-    with (place / "log").open("wb") as output:
+    with (launch.place / "log").open("wb") as output:
         process = subprocess.Popen(
-            command,
+            launch.words,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=dict(variables),
+            env=dict(launch.variables),
             # Python 3.10 does not know PYTHONSAFEPATH: with -m it imports from the working directory first.
-            cwd=place,
+            cwd=launch.cwd,
             start_new_session=True,
         )
         running.add(process)
@@ -302,14 +310,16 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _text(path: Path) -> str:
+def text_of_log(path: Path) -> str:
+    """Return the text of a log; empty where there is none."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def read_json(path: Path) -> dict[str, Any] | None:
+    """Return what a process wrote; None where there is no such file, or a part of one."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -16,6 +16,7 @@ from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, ArmResult
 from cgmigrate.verify.compare import INCONCLUSIVE, ArmComparison, exit_status, judge, with_changes
 from cgmigrate.verify.config_level import ConfigVerdict, verify_config
+from cgmigrate.verify.job import JobOptions, JobSession
 from cgmigrate.verify.mcore import Home, check_values, home_for, homes_of, lacks_torch
 from cgmigrate.verify.plan import Case, PlannedComparison, Scale, VerifySelection, cases_of, planned
 from cgmigrate.verify.run import Runner
@@ -91,7 +92,7 @@ def verify(options: VerifyOptions, progress: Callable[[str], None]) -> SessionOu
         ]
         return outcome
     plans, outcome.comparisons = _plans(cases, homes, options.scale)
-    with _folder(options.folder) as name:
+    with work_folder(options.folder) as name:
         runner = Runner(homes, Path(name), progress, options.timeout, options.jobs)
         arms = [arm for plan in plans for arm in plan.arms.values()]
         if options.launcher == SRUN:
@@ -108,6 +109,13 @@ def verify(options: VerifyOptions, progress: Callable[[str], None]) -> SessionOu
         outcome.results = runner.run(arms)
     outcome.comparisons += [_compared(plan, outcome.results) for plan in plans]
     return outcome
+
+
+def verify_job(options: JobOptions, folder: str, progress: Callable[[str], None]) -> SessionOutcome:
+    """Verify a job; ``folder`` keeps its forms, logs and results (empty: a temporary one). Raises VerifyError."""
+    with work_folder(folder) as name:
+        comparison, results = JobSession(options, Path(name), progress).run()
+    return SessionOutcome(comparisons=[comparison], results=results)
 
 
 def _plans(
@@ -139,7 +147,7 @@ def _compared(plan: PlannedComparison, results: dict[str, ArmResult]) -> ArmComp
 
 
 @contextmanager
-def _folder(named: str) -> Iterator[str]:
+def work_folder(named: str) -> Iterator[str]:
     """The folder to work in: the one that was named, kept, or a temporary one."""
     if not named:
         with tempfile.TemporaryDirectory(prefix="cgmigrate-verify-") as temporary:

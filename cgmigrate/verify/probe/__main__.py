@@ -12,6 +12,7 @@ from typing import Any
 
 from cgmigrate.verify.arms import CRASHED, DONE, MISSING, REFUSED, TRAINING, Arm, Rank
 from cgmigrate.verify.probe.model import place_among_processes
+from cgmigrate.verify.probe.result import environment, failure_of, write
 
 
 def main(arm_file: str, states: str, results: str) -> int:
@@ -31,28 +32,9 @@ def main(arm_file: str, states: str, results: str) -> int:
     except BaseException as error:  # whatever stops an arm is its result
         traceback.print_exc()
         result["outcome"] = {"RefusedError": REFUSED, "MissingError": MISSING}.get(type(error).__name__, CRASHED)
-        result["failure"] = str(error) if result["outcome"] != CRASHED else _failure(error)
-    file = Path(results) / f"rank-{rank}.json"
-    partial = file.with_suffix(".part")
-    partial.write_text(json.dumps(result), encoding="utf-8")
-    partial.rename(file)
+        result["failure"] = str(error) if result["outcome"] != CRASHED else failure_of(error)
+    write(result, Path(results), rank)
     return 0 if result["outcome"] == DONE else 1
-
-
-def _failure(error: BaseException) -> str:
-    """One line that says what stopped the arm and where: the first error of a chain, not what it led to."""
-    root = error
-    while root.__context__ is not None and not root.__suppress_context__:
-        root = root.__context__
-    first = str(root).strip().partition("\n")[0]
-    line = f"{type(root).__name__}: {first}" if first else type(root).__name__
-    frames = traceback.extract_tb(root.__traceback__)
-    # megatron-core's own last line says more than torch's below it.
-    frame = next((frame for frame in reversed(frames) if f"{os.sep}megatron{os.sep}" in frame.filename), None)
-    if frame is None:
-        return line
-    place = frame.filename.rpartition(f"{os.sep}megatron{os.sep}")[2]
-    return f"{line} (megatron/{place}:{frame.lineno}: {frame.line})"
 
 
 def _run(arm: Arm, states: Path, result: dict[str, Any]) -> None:
@@ -66,7 +48,7 @@ def _run(arm: Arm, states: Path, result: dict[str, Any]) -> None:
     from cgmigrate.verify.probe import model as proxy_model
     from cgmigrate.verify.probe.census import Census
 
-    result["environment"] = _environment()
+    result["environment"] = environment()
     rank = proxy_model.start(arm)
     config = proxy_model.configuration(arm.proxy, arm.settings)
     result["effective"] = proxy_model.effective(config)
@@ -98,34 +80,6 @@ def _run(arm: Arm, states: Path, result: dict[str, Any]) -> None:
             **measured,
         )
     )
-
-
-def _environment() -> dict[str, str]:
-    import platform
-
-    import megatron.core
-    import torch
-
-    result = {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "megatron-core": megatron.core.__version__,
-    }
-    if torch.cuda.is_available():
-        result["GPU"] = torch.cuda.get_device_name()
-        result["GPUs"] = str(torch.cuda.device_count())
-        result["CUDA"] = str(torch.version.cuda)
-    try:
-        import transformer_engine
-
-        result["transformer-engine"] = getattr(transformer_engine, "__version__", "unknown")
-    except ImportError:
-        pass
-    driver = Path("/proc/driver/nvidia/version")
-    if driver.exists():
-        words = driver.read_text(encoding="utf-8").split()
-        result["driver"] = next((word for word in words if word[:1].isdigit() and word.count(".") >= 1), "unknown")
-    return result
 
 
 if __name__ == "__main__":

@@ -79,6 +79,7 @@ class Census:
         self._capturing: _Record | None = None
         self._eager: list[Counter[str]] = []
         self._in_step = False
+        self._start = 0.0
         self.seconds: list[float] = []
 
     def install(self) -> None:
@@ -117,16 +118,30 @@ class Census:
     @contextmanager
     def step(self) -> Iterator[None]:
         """One training step or round of generation; its wall time ends when the GPU has finished."""
-        torch.cuda.synchronize()
-        self._eager.append(Counter())
-        self._in_step = True
-        start = time.perf_counter()
+        self.begin_step()
         try:
             yield
-            torch.cuda.synchronize()
-            self.seconds.append(time.perf_counter() - start)
+            self.end_step()
         finally:
             self._in_step = False
+
+    @property
+    def begun(self) -> bool:
+        """Whether a step is running."""
+        return self._in_step
+
+    def begin_step(self) -> None:
+        """Begin a step, where it is not one block of code."""
+        _synchronize()
+        self._eager.append(Counter())
+        self._in_step = True
+        self._start = time.perf_counter()
+
+    def end_step(self) -> None:
+        """End the step once the GPU has finished."""
+        _synchronize()
+        self.seconds.append(time.perf_counter() - self._start)
+        self._in_step = False
 
     def graphs(self) -> tuple[Graph, ...]:
         """All graphs in the order in which they were captured."""
@@ -173,6 +188,11 @@ class Census:
         if (record := self._capturing) is not None:
             record.direction = record.direction or "backward"
             record.kernels, record.nodes = _nodes_under_capture(torch.cuda.current_stream().cuda_stream)
+
+
+def _synchronize() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
 
 
 def _made_by(frame: FrameType | None) -> tuple[str, int, str]:

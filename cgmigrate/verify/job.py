@@ -1,0 +1,220 @@
+"""``verify --run``: the user's own training job, as it is written, migrated, eager, and eager again.
+
+Only settings change: words of the command, and files that it names, in a copy of the checkout; the eager forms turn
+graphs off in the parsed arguments and configurations. The job runs as it would, with an observer in each process that
+ends it after some steps (``probe.job``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cgmigrate.lint.run import Run
+from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
+from cgmigrate.project.cascade import Configurations
+from cgmigrate.project.checkout import checkout_of
+from cgmigrate.project.inputs import InputError
+from cgmigrate.project.options import RunOptions
+from cgmigrate.proof.run.copies import Tree
+from cgmigrate.text.diff import unified_diff
+from cgmigrate.verify.arms import (
+    CRASHED,
+    EAGER,
+    EAGER_AGAIN,
+    LEGACY_SOURCE,
+    LEGACY_TARGET,
+    MIGRATED,
+    MISSING,
+    TIMED_OUT,
+    TRAINING,
+    Arm,
+    ArmResult,
+    Proxy,
+    result_of_ranks,
+)
+from cgmigrate.verify.compare import ArmComparison, judge
+from cgmigrate.verify.metrics import role_name
+from cgmigrate.verify.probe.variable import VARIABLE
+from cgmigrate.verify.run import Launch, failure_line, own_program, read_json, run_logged, text_of_log
+
+STEPS = 12
+"""Transformer Engine and full iterations are captured in the 4th step; the last step shows what stays eager."""
+_COMMAND = "command.sh"
+_NOT_LOADED = (
+    "no process of the command trained with megatron-core where the observer was loaded: `python -I`, containers and "
+    "clean environments do not pass PYTHONPATH and CGMIGRATE_JOB on"
+)
+_SITE = """\
+import os, sys
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
+
+try:
+    from cgmigrate.verify.probe.job import start
+    start()
+except Exception as error:
+    sys.stderr.write(f"cgmigrate: the observer was not loaded: {error}\\n")
+_own = os.path.dirname(os.path.abspath(__file__))
+_spec = PathFinder.find_spec("sitecustomize", [one for one in sys.path if os.path.abspath(one) != _own])
+if _spec is not None and _spec.loader is not None:
+    _hidden = sys.modules["sitecustomize"] = module_from_spec(_spec)
+    _spec.loader.exec_module(_hidden)
+"""
+"""The `sitecustomize` of observed processes: it starts the observer, and then the one that it hides."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    """A job to verify: its command, what else of the checkout is migrated, the releases, and how long it runs.
+
+    ``source_command`` is a line for a shell that runs the job, as it is written, on its own release. ``timeout`` is in
+    seconds, for one form.
+    """
+
+    command: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    source: Release | None = None
+    target: Release | None = None
+    source_command: str = ""
+    after: str = ""
+    """A line for a shell with the migrated form, made by whomever; empty for cgmigrate's own."""
+    steps: int = STEPS
+    timeout: float = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class JobForm:
+    """One form of the job: the command as a line for a shell, and the folder in which it runs."""
+
+    role: str
+    line: str
+    cwd: Path
+
+
+@dataclass
+class JobSession:
+    """The forms of one job, run one after the other in ``folder``; ``progress`` gets a line for each."""
+
+    options: JobOptions
+    folder: Path
+    progress: Callable[[str], None]
+    diff: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def run(self) -> tuple[ArmComparison, dict[str, ArmResult]]:
+        """Run all forms; return the verdict, and the results by key."""
+        results = {form.role: self._result(form, number) for number, form in enumerate(self.forms())}
+        if LEGACY_SOURCE not in results:
+            source = str(self.options.source or LAST_OLD)
+            arm = Arm(source, TRAINING, {}, Proxy(), repeat=len(results))
+            results[LEGACY_SOURCE] = ArmResult(arm, MISSING, "it was not run (`--source-command LINE` runs it)")
+        verdict, reason, notes = judge(results)
+        reason = reason.replace("this proxy", "this job")
+        releases = results[LEGACY_SOURCE].arm.release, results[MIGRATED].arm.release
+        keys = {role: result.arm.key for role, result in results.items()}
+        shown = {role: key for role, key in keys.items() if results[role].outcome != MISSING}
+        name = shlex.join(self.options.command)
+        comparison = ArmComparison(name, TRAINING, verdict, reason, (*self.notes, *notes), shown, self.diff, *releases)
+        return comparison, {result.arm.key: result for result in results.values()}
+
+    # --- forms ------------------------------------------------------------------------------------
+
+    def forms(self) -> list[JobForm]:
+        """Return the forms in the order in which they run."""
+        line, cwd = shlex.join(self.options.command), Path.cwd()
+        migrated = self._migrated(line, cwd)
+        forms = [
+            JobForm(EAGER, line, cwd),
+            JobForm(LEGACY_TARGET, line, cwd),
+            migrated,
+            JobForm(EAGER_AGAIN, line, cwd),
+        ]
+        if self.options.source_command:
+            forms.insert(1, JobForm(LEGACY_SOURCE, self.options.source_command, cwd))
+        return forms
+
+    def _migrated(self, line: str, cwd: Path) -> JobForm:
+        """Return the form with new settings: in the command, or in a copy of the checkout with other files."""
+        if self.options.after:
+            self.diff = unified_diff("the command", line + "\n", self.options.after + "\n")
+            return JobForm(MIGRATED, self.options.after, cwd)
+        script = self.folder / _COMMAND
+        script.write_text(line + "\n", encoding="utf-8")
+        command, *_ = (*self._changed([str(script)]).values(), (line + "\n", line + "\n"))
+        named = [word for part in self.options.command for word in (part, part.rpartition("=")[2])]
+        files = [*(word for word in named if os.path.isfile(word)), *self.options.also]
+        changed = self._changed(list(dict.fromkeys(files)))
+        every = {"the command": command, **changed}
+        self.diff = "".join(unified_diff(name, old, new) for name, (old, new) in every.items() if old != new)
+        if not self.diff:
+            self.notes.append(
+                "migration changes neither the command nor a file that it names (--also PATH names others)"
+            )
+        if not changed:
+            return JobForm(MIGRATED, command[1].rstrip("\n"), cwd)
+        root = Path(checkout_of(str(cwd)) or cwd)
+        tree = Tree(os.path.realpath(root), str(self.folder / "tree"))
+        real = {os.path.relpath(os.path.realpath(path), tree.root): new for path, (_, new) in changed.items()}
+        tree.make({path: new.encode("utf-8", "surrogateescape") for path, new in real.items()})
+        below = os.path.relpath(os.path.realpath(cwd), tree.root)
+        return JobForm(MIGRATED, command[1].rstrip("\n"), Path(tree.copy, below))
+
+    def _changed(self, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
+        """Return the files that fixes change, unsafe ones included, with both texts."""
+        if not paths:
+            return {}
+        options = RunOptions(self.options.source, self.options.target, unsafe=True)
+        run = Run(paths, options, Configurations())
+        changed = {}
+        for one in run:
+            if not isinstance(one, InputError) and one.after is not None and one.text != one.after:
+                changed[one.path] = (one.text, one.after)
+        return changed
+
+    # --- runs -------------------------------------------------------------------------------------
+
+    def _result(self, form: JobForm, number: int) -> ArmResult:
+        """Run a form to its end, and return what its ranks wrote."""
+        place = self.folder / form.role
+        place.mkdir(parents=True, exist_ok=True)
+        for stale in place.glob("rank-*"):
+            stale.unlink()
+        self.progress(f"{role_name(form.role)}: {form.line} …")
+        task = {"folder": str(place), "steps": self.options.steps, "eager": form.role in (EAGER, EAGER_AGAIN)}
+        variables = {**os.environ, **self._path(), VARIABLE: json.dumps(task)}
+        status = run_logged(Launch(["bash", "-c", form.line], variables, place, form.cwd), self.options.timeout, set())
+        result = self._read(form, place, status, number)
+        why = f": {result.failure}" if result.failure else ""
+        self.progress(f"{role_name(form.role)}: {result.outcome} on {result.arm.release}{why}")
+        return result
+
+    def _path(self) -> Mapping[str, str]:
+        site = self.folder / "site"
+        site.mkdir(exist_ok=True)
+        (site / "sitecustomize.py").write_text(_SITE, encoding="utf-8")
+        paths = (str(site), str(own_program(self.folder)), os.environ.get("PYTHONPATH"))
+        return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+    def _read(self, form: JobForm, place: Path, status: int | None, number: int) -> ArmResult:
+        files = [one for path in sorted(place.glob("rank-*.json")) if (one := read_json(path)) is not None]
+        release = next((one["environment"].get("megatron-core", "") for one in files), "") or str(self._release(form))
+        effective: dict[str, Any] = next((one["effective"] for one in files), {})
+        arm = Arm(release, TRAINING, effective, Proxy(), self.options.steps, max(1, len(files)), repeat=number)
+        result = replace(result_of_ranks(arm, files), command=form.line)
+        if files:
+            return result
+        if status is None:
+            return replace(result, outcome=TIMED_OUT, failure=f"no end after {self.options.timeout:.0f} s")
+        failure = failure_line(text_of_log(place / "log")) if status else ""
+        outcome = CRASHED if status else MISSING
+        return replace(result, outcome=outcome, failure=f"ended with {status}; {failure}" if status else _NOT_LOADED)
+
+    def _release(self, form: JobForm) -> Release:
+        is_source = form.role == LEGACY_SOURCE
+        return (self.options.source or LAST_OLD) if is_source else (self.options.target or NEWEST)

@@ -1,0 +1,119 @@
+"""`verify --run`: a job with the structure of Megatron-LM's is observed in all forms, on a CPU: nothing is captured."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+JOB = Path(__file__).parent / "job"
+TE = ("--cuda-graph-impl", "transformer_engine")
+
+
+@pytest.fixture
+def job(project: Path) -> Path:
+    shutil.copytree(JOB, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    return project
+
+
+@pytest.fixture
+def verify(job: Path, cgmigrate: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*command: str, options: tuple[str, ...] = ()) -> Any:
+        work = str(job.parent / "work")
+        releases = ("--from", "0.17", "--to", "0.19", "--output-format", "json")
+        return cgmigrate("verify", "--run", *releases, "--work", work, "--steps", "6", *options, "--", *command)
+
+    return run
+
+
+def comparison(result: Any) -> dict[str, Any]:
+    [one] = json.loads(result.stdout)["comparisons"]
+    return dict(one)
+
+
+def ranks(job: Path, form: str) -> dict[str, Any]:
+    return dict(json.loads((job.parent / "work" / form / "rank-0.json").read_text()))
+
+
+def test_a_job_without_graphs_is_the_same_in_all_forms(job: Path, verify: Callable[..., Any]) -> None:
+    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2")
+    assert result.exit_code == 0, result.stderr
+    one = comparison(result)
+    assert one["verdict"] == "equivalent, but"
+    assert "it was not run (`--source-command LINE` runs it)" in one["reason"]
+    assert any("migration changes neither the command nor a file that it names" in note for note in one["notes"])
+    rank = ranks(job, "migrated")["rank"]
+    assert (len(rank["losses"]), len(set(rank["parameters"])), rank["gradient_norms"][0]) == (6, 6, (1.5).hex())
+    assert rank["eager"] == [{}] * 6, "its classes are no parts of megatron-core"
+
+
+def test_graphs_that_are_never_captured_are_no_success(job: Path, verify: Callable[..., Any]) -> None:
+    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", *TE, "--cuda-graph-scope", "attn")
+    assert result.exit_code == 2
+    one = comparison(result)
+    assert one["verdict"] == "inconclusive"
+    assert "but no graph was captured in 6 steps" in one["reason"]
+    assert "+" in one["diff"] and "--cuda-graph-modules attn" in one["diff"]
+    assert ranks(job, "migrated")["effective"] == {
+        "cuda_graph_impl": "transformer_engine",
+        "cuda_graph_modules": ["attn"],
+    }
+    assert ranks(job, "eager")["effective"] == {"cuda_graph_impl": "none", "cuda_graph_modules": []}
+
+
+def test_numbers_that_depart_from_eager_are_shown(verify: Callable[..., Any]) -> None:
+    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", *TE, "--drift")
+    notes = " ".join(comparison(result)["notes"])
+    assert "equal to eager" not in notes
+    assert "losses differ from step 1 on" in notes
+
+
+def test_a_file_that_the_command_names_is_migrated_in_a_copy(job: Path, verify: Callable[..., Any]) -> None:
+    text = f"{sys.executable} pretrain_gpt.py --num-layers 2 {' '.join(TE)} --cuda-graph-scope attn\n"
+    (job / "train.sh").write_text(text)
+    result = verify("bash", "train.sh")
+    assert "-" in comparison(result)["diff"]
+    assert (job / "train.sh").read_text() == text
+    copy = job.parent / "work/tree/train.sh"
+    assert copy.read_text() == text.replace("--cuda-graph-scope", "--cuda-graph-modules")
+
+
+def test_a_job_that_fails_is_not_equivalent(verify: Callable[..., Any]) -> None:
+    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", "--cuda-graph-impl", "refused")
+    assert result.exit_code == 2
+    assert "no such implementation" in comparison(result)["reason"]
+
+
+def test_a_command_in_which_nothing_trains_says_why(verify: Callable[..., Any]) -> None:
+    result = verify(sys.executable, "-c", "print('done')")
+    assert result.exit_code == 2
+    assert "no process of the command trained with megatron-core" in comparison(result)["reason"]
+
+
+def test_a_job_that_ends_before_the_last_step_is_no_result(verify: Callable[..., Any]) -> None:
+    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", "--train-iters", "3")
+    assert result.exit_code == 2
+    assert "a checkpoint would be written" in comparison(result)["reason"]
+
+
+def test_the_job_as_it_is_runs_on_its_own_release(verify: Callable[..., Any]) -> None:
+    line = f"{sys.executable} pretrain_gpt.py --num-layers 2"
+    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", options=("--source-command", line))
+    one = comparison(result)
+    assert (result.exit_code, one["verdict"]) == (0, "equivalent")
+    assert "legacy-source" in one["roles"]
+
+
+def test_another_migrated_command_is_judged(verify: Callable[..., Any]) -> None:
+    line = f"{sys.executable} pretrain_gpt.py --num-layers 2 {' '.join(TE)} --drift"
+    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", options=("--after", line))
+    one = comparison(result)
+    assert (result.exit_code, one["verdict"]) == (1, "different")
+    assert "--drift" in one["diff"]
