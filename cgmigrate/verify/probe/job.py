@@ -29,7 +29,8 @@ from cgmigrate.verify.probe.variable import VARIABLE
 _CONFIG = "megatron.core.transformer.transformer_config"
 _OFF = {"cuda_graph_impl": "none", "enable_cuda_graph": False, "external_cuda_graph": False}
 """What turns graphs off, as far as a release has the names."""
-_LISTS = ("cuda_graph_scope", "cuda_graph_modules")
+_LISTS = ("cuda_graph_scope", "cuda_graph_scope_deprecated", "cuda_graph_modules")
+"""The second name is that of the old flag among the arguments of 0.18 and later."""
 
 
 class Job:
