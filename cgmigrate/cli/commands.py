@@ -482,6 +482,33 @@ def _verify_job(options: Mapping[str, Any]) -> int:
     return verifying.verify_job(job, options["work"], options["format"] == "json", options["report"])
 
 
+@main.command(
+    short_help="Explain what the log of a job says about graphs and settings.",
+    section=READ,
+    examples=(
+        "cgmigrate doctor slurm-4711.out",
+        "torchrun pretrain_gpt.py ... 2>&1 | tee /dev/stderr | cgmigrate doctor -",
+    ),
+)
+@click.argument("logs", nargs=-1, required=True, type=PATH, metavar="LOG...")
+@format_option("full", "json")
+def doctor(logs: tuple[str, ...], format: str) -> None:
+    """Explain what the LOGs of jobs say about CUDA graphs and settings: the cause, the setting, and the rule.
+
+    Logs are read line by line, of any size and of several ranks; `-` is stdin. Errors about flags, fields, imports and
+    arguments that the installed release does not have are compared with all releases.
+
+    \b
+    Exit status:
+      0  Nothing is explained.
+      1  Something is explained.
+      2  A log cannot be read.
+    """
+    from cgmigrate.cli import doctor as doctoring
+
+    sys.exit(doctoring.doctor(logs, as_json=format == "json"))
+
+
 @main.group(name="rules", section=READ, invoke_without_command=True)
 @rules_option
 @format_option("full", "json")

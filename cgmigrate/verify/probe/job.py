@@ -3,7 +3,7 @@
 `sitecustomize` starts it in every Python process of the command. It waits for modules of megatron-core and wraps, after
 their body has run, the schedules, the wrapper of full-iteration graphs and the optimizers: nothing of
 ``megatron.training`` is needed to observe. After some steps each rank writes its result and ends the process, so that
-no checkpoint is written. Nothing that goes wrong here reaches the job.
+no checkpoint is written. An error of the observer does not reach the job.
 
 Sources: megatron-core 0.17.1 and 0.19.2; the hooks are those of ``run-observer.md``.
 """
