@@ -394,6 +394,13 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     metavar="FILE",
     help="Compare PATHS, one file, with this migrated file; with --run, with this migrated command.",
 )
+@option(
+    RUNS,
+    "--before",
+    default="",
+    metavar="REV|DIR",
+    help="Compare the files in PATHS, which are migrated, with those of this git revision or directory.",
+)
 @option(FIXES, "--unsafe-fixes", is_flag=True, help="Migrate as `fix --unsafe-fixes` does.")
 @option(
     RUNS,
@@ -466,7 +473,9 @@ def verify(**options: Any) -> None:
     recovered = recover(options["paths"])
     packing = verifying.packing_of(options["packing"])
     scale = Scale(options["steps"] or 8, options["tokens"], options["nproc"], options["workloads"] or None, packing)
-    names = ("paths", "source", "target", "unsafe_fixes", "after", "exclude")
+    if options["before"] and options["after"]:
+        raise click.UsageError("--before and --after cannot be used together: PATHS are the one form, or the other")
+    names = ("paths", "source", "target", "unsafe_fixes", "after", "exclude", "before")
     selection = VerifySelection(*(options[name] for name in names))
     same = {name: options[name] for name in ("level", "mcore", "jobs", "timeout", "launcher")}
     request = VerifyOptions(selection, scale=scale, folder=options["work"], **same)

@@ -71,7 +71,8 @@ class Case:
 class VerifySelection:
     """What to verify: paths, releases, and whether unsafe fixes apply.
 
-    ``after`` is a file that holds the migrated form, made by whomever, instead of cgmigrate's own.
+    ``after`` is a file that holds the migrated form, made by whomever, instead of cgmigrate's own. ``before`` is a
+    revision or a folder with the old form of a project that is migrated already; empty for none.
     """
 
     paths: tuple[str, ...]
@@ -80,6 +81,7 @@ class VerifySelection:
     unsafe: bool = False
     after: str = ""
     exclude: tuple[str, ...] = ()
+    before: str = ""
 
 
 class PlanError(Exception):
@@ -91,26 +93,15 @@ def cases_of(selection: VerifySelection, input_errors: list[str], notes: list[st
 
     ``input_errors`` takes what cannot be read, ``notes`` what is skipped.
     """
-    from cgmigrate.project.cascade import Configurations, folders_in
-
     paths, lines = _split_lines(selection.paths)
+    if selection.before:
+        yield from _cases_since(selection, paths, input_errors, notes)
+        return
     if selection.after:
         _check_after(selection.after, paths)
-    options = RunOptions(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
-    configurations = Configurations(replaces_exclude=bool(selection.exclude), named_folders=folders_in(paths))
-    run = Run(list(dict.fromkeys(paths)), options, configurations)
     readable = False
-    for item in _without_pages(run, paths):
-        if isinstance(item, InputError):
-            input_errors.append(f"{item.path}: {item.reason}")
-            continue
-        if unread := [diagnostic for diagnostic in item.diagnostics if diagnostic.reports in UNREADABLE]:
-            input_errors.append(f"{item.path}: {unread[0].message}")
-            continue
+    for item, run in _read(selection, paths, input_errors, notes):
         readable = True
-        unowned = [one for one in item.diagnostics if one.reports == CheckKind.UNKNOWN_OWNER]
-        if notes is not None and unowned:
-            notes.append(f"{item.path}: settings whose owner is ambiguous are skipped ({unowned[0].rule})")
         cases = list(_cases_of_file(item, run, selection.after))
         yield from _cases_at(item.path, cases, lines.pop(os.path.abspath(item.path), ()))
     if input_errors:
@@ -119,6 +110,44 @@ def cases_of(selection: VerifySelection, input_errors: list[str], notes: list[st
         raise PlanError(f"{paths[0]} holds no settings that --after could be compared with")
     for path, rest in lines.items():
         raise _no_case_at(path, rest[0])
+
+
+def _cases_since(
+    selection: VerifySelection, paths: Sequence[str], input_errors: list[str], notes: list[str] | None
+) -> Iterator[Case]:
+    """Yield the cases of the files that changed since a revision; each is named by the file of today."""
+    from cgmigrate.verify.revisions import RevisionError, earlier_files
+
+    try:
+        with earlier_files(selection.before, paths) as pairs:
+            for item, run in _read(selection, list(pairs), input_errors, notes) if pairs else ():
+                now = pairs[item.path]
+                for case, _, _ in _cases_of_file(item, run, now):
+                    yield replace(case, name=case.name.replace(item.path, now), diff=case.diff.replace(item.path, now))
+    except RevisionError as error:
+        raise PlanError(str(error)) from error
+
+
+def _read(
+    selection: VerifySelection, paths: Sequence[str], input_errors: list[str], notes: list[str] | None
+) -> Iterator[tuple[FileResult, Run]]:
+    """Yield the files that can be read, with their run."""
+    from cgmigrate.project.cascade import Configurations, folders_in
+
+    options = RunOptions(selection.source, selection.target, unsafe=selection.unsafe, exclude=selection.exclude)
+    configurations = Configurations(replaces_exclude=bool(selection.exclude), named_folders=folders_in(paths))
+    run = Run(list(dict.fromkeys(paths)), options, configurations)
+    for item in _without_pages(run, () if selection.before else paths):
+        if isinstance(item, InputError):
+            input_errors.append(f"{item.path}: {item.reason}")
+            continue
+        if unread := [diagnostic for diagnostic in item.diagnostics if diagnostic.reports in UNREADABLE]:
+            input_errors.append(f"{item.path}: {unread[0].message}")
+            continue
+        unowned = [one for one in item.diagnostics if one.reports == CheckKind.UNKNOWN_OWNER]
+        if notes is not None and unowned:
+            notes.append(f"{item.path}: settings whose owner is ambiguous are skipped ({unowned[0].rule})")
+        yield item, run
 
 
 def _without_pages(run: Run, named: Sequence[str]) -> Iterator[FileResult | InputError]:
@@ -188,7 +217,7 @@ def _split_lines(paths: Sequence[str]) -> tuple[list[str], dict[str, list[int]]]
     return plain, {path: numbers for path, numbers in lines.items() if path not in whole}
 
 
-_Read = Mapping[int, tuple[Reader, Settings]]
+_ReadSites = Mapping[int, tuple[Reader, Settings]]
 """The sites of a document that have a reader, by index: the reader and the settings in effect."""
 
 
@@ -243,7 +272,7 @@ def _texts(checked: FileResult, after_file: str, catalogue: Catalogue) -> _Texts
 
 
 def _cases_at_sites(
-    path: str, texts: _Texts, context: Context, read_before: _Read, read_after: _Read
+    path: str, texts: _Texts, context: Context, read_before: _ReadSites, read_after: _ReadSites
 ) -> Iterator[tuple[Case, int, int]]:
     """The cases at the sites of the old text whose settings change or are deprecated."""
     before, after = texts.documents
@@ -272,7 +301,7 @@ def _cases_at_sites(
 
 
 def _cases_of_new_sites(
-    texts: _Texts, context: Context, read_before: _Read, read_after: _Read
+    texts: _Texts, context: Context, read_before: _ReadSites, read_after: _ReadSites
 ) -> Iterator[tuple[Case, int, int]]:
     """The cases at places that only the form written by hand has: nothing is captured there before."""
     before, after = texts.documents

@@ -24,6 +24,9 @@ from cgmigrate.verify.metrics import (
 
 Style = Callable[[str, str], str]
 """(text, kind) → the text, coloured or not; the kinds are the verdicts."""
+NOTHING = (
+    "Nothing to compare: migration changes nothing. If PATHS are migrated already, `--before REV` has the old form."
+)
 VERSION = 1
 """Version of the JSON report's form."""
 
@@ -118,7 +121,7 @@ def summary(verdicts: Sequence[str]) -> str:
     shown = ", ".join(
         f"{count} {verdict.replace(', but', ' with a reservation')}" for verdict, count in counts if count
     )
-    return f"Compared {len(verdicts)}: {shown}." if verdicts else "Nothing to compare."
+    return f"Compared {len(verdicts)}: {shown}." if verdicts else NOTHING
 
 
 def from_json(text: str) -> tuple[list[ArmComparison], dict[str, ArmResult]]:

@@ -144,4 +144,4 @@ def test_nothing_is_fetched_where_there_is_nothing_to_compare(project: Path, cgm
     monkeypatch.setattr("cgmigrate.verify.mcore.fetched", lambda *_: pytest.fail("fetched"))
     (project / "a.yaml").write_text("x: 1\n")
     result = cgmigrate("verify", "a.yaml", "--mcore", "0.17.1")
-    assert (result.exit_code, result.stderr) == (0, "Nothing to compare.\n")
+    assert (result.exit_code, result.stderr.startswith("Nothing to compare: ")) == (0, True)
