@@ -21,6 +21,7 @@ from follow import follow
 from format_examples import with_examples
 from indexes import index, settings_page
 from navigation import with_rules
+from release_pages import release_pages
 from rule_pages import page
 from terminal import picture
 
@@ -71,6 +72,7 @@ def files() -> dict[Path, str]:
     pages[SCHEMA] = with_names(SCHEMA.read_text(encoding="utf-8"), catalogue.load().settings)
     pages[DOCS / "settings.md"] = settings_page(catalogue.load().settings.values())
     pages |= {PAGES / f"{rule.id}.md": page(rule) for rule in rules.values()}
+    pages |= {DOCS / "releases" / f"{release}.md": text for release, text in release_pages(rules).items()}
     pages |= {path: path.read_text(encoding="utf-8") for path in MENTIONING if path.exists()}
     pages |= {path: follow(path.read_text(encoding="utf-8")).text for path in WORKED}
     pages[DOCS / "configuration.schema.json"] = schema(
@@ -100,6 +102,7 @@ def main() -> int:
     PAGES.mkdir(exist_ok=True)
     for path in stale:
         if path in pages:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(pages[path], encoding="utf-8")
         else:
             path.unlink()

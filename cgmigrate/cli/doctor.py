@@ -38,8 +38,8 @@ def doctor(paths: Sequence[str], *, as_json: bool) -> int:
     else:
         for one in every:
             click.echo(_text(one), nl=False)
-        found = f"{counted(len(every), 'cause')} in {counted(len(paths), 'log')}"
-        click.echo(f"Explained {found}." if every else "Nothing about CUDA graphs or settings is explained.", err=True)
+        causes = f"{counted(len(every), 'cause')} in {counted(len(paths), 'log')}"
+        click.echo(f"Explained {causes}." if every else "Nothing about CUDA graphs or settings is explained.", err=True)
     return max(status, DIAGNOSTICS if every else CLEAN)
 
 

@@ -24,15 +24,15 @@ def earlier_files(before: str, paths: Sequence[str]) -> Iterator[dict[str, str]]
 
     The whole earlier state is there while they are compared, since files are read together. Raises RevisionError.
     """
-    here = os.path.realpath(os.getcwd())
+    cwd = os.path.realpath(os.getcwd())
     if os.path.isdir(before):
         root = os.path.realpath(before)
-        yield _changed(root, here, list(_names_below(root)), paths)
+        yield _changed(root, cwd, list(_names_below(root)), paths)
         return
-    top = checkout_of(here)
+    top = checkout_of(cwd)
     known = run_git(top, "rev-parse", "--verify", "--quiet", f"{before}^{{commit}}") if top else None
     if top is None or known is None:
-        raise RevisionError(f"--before {before}: no folder, and no revision of a checkout of git around {here}")
+        raise RevisionError(f"--before {before}: no folder, and no revision of a checkout of git around {cwd}")
     with tempfile.TemporaryDirectory(prefix="cgmigrate-before-") as root:
         packed = run_git(top, "archive", before)
         if packed is None:
@@ -50,12 +50,12 @@ def _names_below(root: str) -> Iterator[str]:
 
 def _changed(root: str, now: str, names: Sequence[str], paths: Sequence[str]) -> dict[str, str]:
     """Return the files that both states have below some paths, and that differ."""
-    wanted = [os.path.realpath(path) for path in paths]
+    named = [os.path.realpath(path) for path in paths]
     pairs = ((os.path.join(root, name), os.path.join(now, name)) for name in sorted(names))
     return {
         old: os.path.relpath(new)
         for old, new in pairs
-        if any(is_below(new, path) or new == path for path in wanted) and _differ(old, new)
+        if any(is_below(new, path) or new == path for path in named) and _differ(old, new)
     }
 
 
