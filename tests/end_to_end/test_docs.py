@@ -134,7 +134,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_site_has_the_pages_of_its_navigation_and_no_other(site: Path) -> None:
-    listed = re.findall(r'= "([\w/-]+\.md)"', (ROOT / "zensical.toml").read_text(encoding="utf-8"))
+    listed = re.findall(r'= "([\w./-]+\.md)"', (ROOT / "zensical.toml").read_text(encoding="utf-8"))
     pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
     built = [name for name in pages if (site / name.replace("README", "index")).with_suffix(".html").exists()]
     assert sorted(listed) == sorted(built)
