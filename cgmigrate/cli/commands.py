@@ -369,6 +369,16 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     metavar="LINE",
     help="With --run: a shell command that runs the job as it is on the release that it is written for.",
 )
+@option(
+    RUNS,
+    "--measure",
+    is_flag=False,
+    flag_value=20,
+    default=0,
+    type=click.IntRange(0, 1000),
+    metavar="[STEPS]",
+    help="With --run: time further steps (20) without the observation, and show what graphs cost and gain.",
+)
 @option(RUNS, "--also", multiple=True, metavar="PATH", help="With --run: also migrate PATH, in a copy of the checkout.")
 @option(
     RUNS,
@@ -486,7 +496,9 @@ def _verify_job(options: Mapping[str, Any]) -> int:
     from cgmigrate.cli import verify as verifying
     from cgmigrate.verify.job import STEPS, JobOptions
 
-    named = {name: options[name] for name in ("also", "source", "target", "source_command", "after", "timeout")}
+    named = {
+        name: options[name] for name in ("also", "source", "target", "source_command", "after", "timeout", "measure")
+    }
     job = JobOptions(options["paths"], steps=options["steps"] or STEPS, **named)
     return verifying.verify_job(job, options["work"], options["format"] == "json", options["report"])
 

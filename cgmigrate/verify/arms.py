@@ -152,6 +152,10 @@ class Rank:
     states after the last step. ``tokens`` are the generated ids of each request and ``logits`` a digest of their
     logits. ``eager`` counts, a step, the calls of each module class that ran outside graphs. ``seconds`` is wall
     time a step, ``peak_bytes`` the most memory allocated by tensors, graphs' pools included in ``reserved_bytes``.
+
+    Where a job is measured, ``timed`` is the wall time of further steps, in seconds, without the observer's hooks;
+    ``busy`` the seconds of one step in which the GPU ran kernels, and ``launched`` how many kernels there were;
+    ``pool_bytes`` the memory of graphs' pools.
     """
 
     rank: int
@@ -166,6 +170,10 @@ class Rank:
     seconds: tuple[float, ...] = ()
     peak_bytes: int = 0
     reserved_bytes: int = 0
+    timed: tuple[float, ...] = ()
+    busy: float = 0.0
+    launched: int = 0
+    pool_bytes: int = 0
 
 
 DONE, REFUSED, CRASHED, TIMED_OUT, MISSING = "done", "refused", "crashed", "timed out", "missing"

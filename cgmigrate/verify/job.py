@@ -39,6 +39,7 @@ from cgmigrate.verify.arms import (
     result_of_ranks,
 )
 from cgmigrate.verify.compare import ArmComparison, judge
+from cgmigrate.verify.measures import measured
 from cgmigrate.verify.metrics import role_name
 from cgmigrate.verify.probe.variable import VARIABLE
 from cgmigrate.verify.run import Launch, failure_line, own_program, read_json, run_logged, text_of_log
@@ -86,6 +87,8 @@ class JobOptions:
     """A line for a shell with the migrated form, made by whomever; empty for cgmigrate's own."""
     steps: int = STEPS
     timeout: float = 300.0
+    measure: int = 0
+    """How many further steps are timed, without the hooks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,8 @@ class JobSession:
         keys = {role: result.arm.key for role, result in results.items()}
         shown = {role: key for role, key in keys.items() if results[role].outcome != MISSING}
         name = shlex.join(self.options.command)
-        comparison = ArmComparison(name, TRAINING, verdict, reason, (*self.notes, *notes), shown, self.diff, *releases)
+        remarks = (*self.notes, *notes, *measured(results))
+        comparison = ArmComparison(name, TRAINING, verdict, reason, remarks, shown, self.diff, *releases)
         return comparison, {result.arm.key: result for result in results.values()}
 
     # --- forms ------------------------------------------------------------------------------------
@@ -186,7 +190,12 @@ class JobSession:
         for stale in place.glob("rank-*"):
             stale.unlink()
         self.progress(f"{role_name(form.role)}: {form.line} …")
-        task = {"folder": str(place), "steps": self.options.steps, "eager": form.role in (EAGER, EAGER_AGAIN)}
+        task = {
+            "folder": str(place),
+            "steps": self.options.steps,
+            "eager": form.role in (EAGER, EAGER_AGAIN),
+            "measure": self.options.measure,
+        }
         variables = {**os.environ, **self._path(), VARIABLE: json.dumps(task)}
         status = run_logged(Launch(["bash", "-c", form.line], variables, place, form.cwd), self.options.timeout, set())
         result = self._read(form, place, status, number)

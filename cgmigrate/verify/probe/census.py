@@ -80,6 +80,7 @@ class Census:
         self._eager: list[Counter[str]] = []
         self._in_step = False
         self._start = 0.0
+        self._real: tuple[Any, ...] = ()
         self.seconds: list[float] = []
 
     def install(self) -> None:
@@ -88,6 +89,7 @@ class Census:
         graph: Any = torch.cuda.CUDAGraph
         module: Any = torch.nn.Module
         begin, end, replay, call = graph.capture_begin, graph.capture_end, graph.replay, module.__call__
+        self._real = (begin, end, replay, call)
 
         def capture_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
             census._begin(self, sys._getframe(1))
@@ -109,6 +111,12 @@ class Census:
 
         graph.capture_begin, graph.capture_end, graph.replay = capture_begin, capture_end, count_replay
         module.__call__ = count_call
+
+    def uninstall(self) -> None:
+        """Unwrap the methods, to measure times; what was counted stays."""
+        graph: Any = torch.cuda.CUDAGraph
+        module: Any = torch.nn.Module
+        graph.capture_begin, graph.capture_end, graph.replay, module.__call__ = self._real
 
     @property
     def now(self) -> int:

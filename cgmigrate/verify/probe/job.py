@@ -24,6 +24,7 @@ from typing import Any
 
 from cgmigrate.verify.arms import CRASHED, DONE, Rank
 from cgmigrate.verify.probe.result import environment, failure_of, write
+from cgmigrate.verify.probe.times import Times
 from cgmigrate.verify.probe.variable import VARIABLE
 
 _CONFIG = "megatron.core.transformer.transformer_config"
@@ -38,6 +39,7 @@ class Job:
 
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.folder, self.steps, self.eager = Path(task["folder"]), int(task["steps"]), bool(task["eager"])
+        self.times = Times(int(task.get("measure", 0)))
         self.census: Any = None
         self.model: Any = None
         self.outputs: Any = None
@@ -46,6 +48,7 @@ class Job:
         self.norms: list[str] = []
         self.digests: list[str] = []
         self.effective: dict[str, Any] = {}
+        self.reserved = 0
         self.failure = ""
         self.is_written = False
 
@@ -141,15 +144,20 @@ class Job:
     # --- steps ------------------------------------------------------------------------------------
 
     def end_step(self, result: Any) -> None:
-        """Measure a step; after the last one, write and end the process."""
+        """Measure a step; after the last one, time some more without the hooks, write, and end the process."""
         with self.noted():
-            self.census.end_step()
-            self.measure(result)
             if len(self.norms) < self.steps:
-                self.census.begin_step()
+                self.census.end_step()
+                self.measure(result)
+                if len(self.norms) < self.steps:
+                    self.census.begin_step()
+                    return
+                self.reserved = _reserved()
+                if self.times.steps:
+                    self.census.uninstall()
+            if self.times.goes_on():
                 return
-        if len(self.norms) >= self.steps or self.failure:
-            self.finish()
+        self.finish()
 
     def measure(self, result: Any) -> None:
         """Read the losses, the norm of the gradients, and a digest of the parameters."""
@@ -226,8 +234,18 @@ class Job:
             eager=self.census.eager(),
             seconds=tuple(self.census.seconds),
             peak_bytes=torch.cuda.max_memory_allocated(),
-            reserved_bytes=torch.cuda.max_memory_reserved(),
+            reserved_bytes=self.reserved or torch.cuda.max_memory_reserved(),
+            timed=tuple(self.times.seconds),
+            busy=self.times.busy,
+            launched=self.times.launched,
+            pool_bytes=self.times.pool_bytes,
         )
+
+
+def _reserved() -> int:
+    import torch
+
+    return int(torch.cuda.max_memory_reserved())
 
 
 def turn_off(settings: Any) -> None:

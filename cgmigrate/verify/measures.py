@@ -1,0 +1,67 @@
+"""What graphs cost and gain in a job: times without hooks, the GPU's share of them, kernels, and memory, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from statistics import median
+
+from cgmigrate.verify.arms import DONE, EAGER, EAGER_AGAIN, ArmResult, Rank
+from cgmigrate.verify.metrics import label, memory, milliseconds
+
+_SPREAD = 0.05
+"""How far apart the times of two eager runs may be where forms are compared."""
+
+
+def measured(results: Mapping[str, ArmResult]) -> Iterator[str]:
+    """Yield a line for each form that was measured, by role, and whether their times can be compared."""
+    ranks = {role: result.ranks[0] for role, result in results.items() if result.outcome == DONE and result.ranks}
+    timed = {role: rank for role, rank in ranks.items() if rank.timed}
+    if not timed:
+        return
+    eager = timed.get(EAGER)
+    apart = _apart(eager, timed.get(EAGER_AGAIN))
+    for role, rank in timed.items():
+        is_compared = eager is not None and role not in (EAGER, EAGER_AGAIN) and apart is not None and apart <= _SPREAD
+        yield f"{label(role, results[role].arm.release)}: {_line(rank, eager, is_compared=is_compared)}"
+    if apart is None or apart > _SPREAD:
+        why = "there are no two eager runs" if apart is None else f"two eager runs differ by {apart:.0%}"
+        yield f"the times are not compared with each other: {why}"
+
+
+def _apart(first: Rank | None, second: Rank | None) -> float | None:
+    if first is None or second is None:
+        return None
+    times = median(first.timed), median(second.timed)
+    return abs(times[0] - times[1]) / min(times)
+
+
+def _line(rank: Rank, eager: Rank | None, *, is_compared: bool) -> str:
+    step = median(rank.timed)
+    parts = [f"step {milliseconds(step)} ({milliseconds(min(rank.timed))} to {milliseconds(max(rank.timed))})"]
+    if is_compared and eager is not None:
+        parts[0] += f", {median(eager.timed) / step:.2f} times as fast as eager"
+    if rank.busy:
+        share = max(0.0, 1 - rank.busy / step)
+        parts.append(f"GPU busy {milliseconds(rank.busy)}, so {share:.0%} of the step waits for the host")
+        parts.append(f"{_outside(rank)} of {rank.launched} kernels outside graphs")
+    if captures := _capture_seconds(rank):
+        parts.append(f"the steps that capture took {captures:.1f} s")
+    if rank.pool_bytes:
+        net = f", {_signed(rank.reserved_bytes - eager.reserved_bytes)} reserved against eager" if eager else ""
+        parts.append(f"pools of graphs {memory(rank.pool_bytes)}{net}")
+    return "; ".join(parts)
+
+
+def _outside(rank: Rank) -> int:
+    """Return how many kernels of a step no graph replays."""
+    inside = sum(graph.kernels * (graph.replays[-1] if graph.replays else 0) for graph in rank.graphs)
+    return max(0, rank.launched - inside)
+
+
+def _capture_seconds(rank: Rank) -> float:
+    steps = {graph.captured_at for graph in rank.graphs}
+    return sum(seconds for number, seconds in enumerate(rank.seconds) if number in steps)
+
+
+def _signed(count: int) -> str:
+    return ("+" if count >= 0 else "-") + memory(abs(count))
