@@ -181,6 +181,9 @@ def gone(releases: Mapping[str, Release]) -> dict[str, dict[str, list[object]]]:
                 rows.setdefault(module, {})[""] = [after]
             for name in sorted(releases[before].names(module) - left):
                 place = _place(releases[before], releases[after], module, name)
+                if place and not all(name in one.names(str(place[0])) for one in later):
+                    # It has moved on since then, or is gone.
+                    place = []
                 if place or not is_gone:
                     rows.setdefault(module, {})[name] = [after, *place]
     return rows

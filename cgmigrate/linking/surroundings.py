@@ -69,6 +69,9 @@ class SiteSurroundings:
         setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN
+        if re.search(rf"\.{name}\s*=[^=]", self.document.text):
+            # Code may set it on the object afterwards.
+            return Missing.UNKNOWN
         # A package that makes a configuration of its own sets nothing else.
         return setting.default if self._translation(setting) or self._shows_all() else Missing.UNKNOWN
 
@@ -80,6 +83,9 @@ class SiteSurroundings:
         if not site.flags:
             callee = site.origin.callee if site.constructs and site.origin and not site.overrides else ""
             return matches_any(callee, tuple(where.get("callee", ())))
+        if site.origin is not None:
+            # Code may add to a list of words.
+            return False
         programs = site.programs or site.scripts
         patterns = tuple(where.get("program", ()))
         is_whole = self._has_path_of_all() or any(matches_any(program, patterns) for program in programs)

@@ -10,16 +10,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from cgmigrate.lint.fixes import shown
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import KNOWN, Release
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.setting import Setting
 from cgmigrate.megatron.tables import Accepted, load
 
+_OF_PROGRAM = "the program may have defaults of its own (`extra_args_provider`, `set_defaults`)"
 
-def with_kept_default(data: Mapping[str, Any], setting: Setting, path: str) -> Mapping[str, Any]:
+
+def with_kept_default(data: Mapping[str, Any], setting: Setting, catalogue: Catalogue, path: str) -> Mapping[str, Any]:
     """Return the conditions, the message and the fix of a rule whose fix writes the default of before.
 
-    Raises RuleError if the default is the same in all releases.
+    Raises RuleError if the default is the same in all releases, or a class of those that rely on it has no such field.
     """
     of_command_line = data["when"].get("reader") == "command-line"
     known = [(release, _accepted(setting, release, of_command_line)) for release in KNOWN]
@@ -31,6 +34,10 @@ def with_kept_default(data: Mapping[str, Any], setting: Setting, path: str) -> M
     if not changes:
         raise RuleError(f"{path}: keep-default: the default of {setting.name} is the same in all releases")
     release, old, new = changes[-1]
+    owners = {name: catalogue[name].owner for name in data["fields"]} if not of_command_line else {}
+    for name, owner in owners.items():
+        if load().field(owner, setting.name, release) is None:
+            raise RuleError(f"{path}: keep-default: {name} is a field of {owner}, which has no {setting.name}")
     fix = {key: value for key, value in data["fix"].items() if key != "keep-default"}
     own = data["when"]
     # Some of the settings that rely on it have to be there: the default of an object without them is another one's.
@@ -42,7 +49,12 @@ def with_kept_default(data: Mapping[str, Any], setting: Setting, path: str) -> M
         "message": f"megatron-core {release} changes the default of `{{{setting.name}}}` "
         f"from {_shown(old)} to {_shown(new)}, and it is not written",
         "help": f"write `{{{setting.name}}}`; `cgmigrate upgrade --keep-defaults` writes {_shown(old)}",
-        "fix": {**fix, "keeps-default": True, "set": {setting.name: _written(old.default, of_command_line)}},
+        "fix": {
+            **fix,
+            **({"unsafe": _OF_PROGRAM} if of_command_line else {}),
+            "keeps-default": True,
+            "set": {setting.name: _written(old.default, of_command_line)},
+        },
     }
 
 

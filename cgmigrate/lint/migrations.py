@@ -23,7 +23,7 @@ def expanded(data: Mapping[str, Any], catalogue: Catalogue, path: str) -> Mappin
     if cases := data.get("cases"):
         return {**data, "cases": [_with_rename(case, catalogue, path) for case in cases]}
     if name := data.get("fix", {}).get("keep-default"):
-        return {**data, **with_kept_default(data, catalogue[name], path)}
+        return {**data, **with_kept_default(data, catalogue[name], catalogue, path)}
     old_name = data.get("fix", {}).get("migrate")
     if old_name is None:
         return data

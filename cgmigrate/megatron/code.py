@@ -85,12 +85,22 @@ class CallShape:
         return ""
 
     def moved(self, before: Parameters, after: Parameters) -> str:
-        """Return which argument by position is taken for another one; a parameter that only has a new name is not."""
+        """Return which argument by position is taken for another one; empty for none.
+
+        A parameter whose new name shares a word with the old one is taken for the same.
+        """
         pairs = zip(before.positional[: self.positional], after.positional, strict=False)
         for number, (old, new) in enumerate(pairs, 1):
-            if old != new and (old in (*after.positional, *after.named) or new in before.positional):
+            is_elsewhere = old in (*after.positional, *after.named) or new in before.positional
+            if old != new and (is_elsewhere or not _share_a_word(old, new)):
                 return f"takes `{new}` as argument {number}, where `{old}` was"
         return ""
+
+
+def _share_a_word(old: str, new: str) -> bool:
+    """Return whether two names have a word in common, or one that begins with the other's: `query` and `q`."""
+    pairs = ((one, other) for one in old.strip("_").split("_") for other in new.strip("_").split("_"))
+    return any(one.startswith(other) or other.startswith(one) for one, other in pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +133,25 @@ class CodeTable:
         since, *place = row
         return Gone(release_of(str(since)), *place)  # type: ignore[arg-type]
 
+    def is_row(self, module: str, name: str) -> bool:
+        """Return whether a name of a module is gone by itself, and not with its module."""
+        return name in self.gone.get(self.aliases.get(module, module), {})
+
+    def _history(self, function: str) -> list[tuple[Release, Parameters]]:
+        """Return the parameters of a function by release; of one that moved, those at its new place."""
+        module, _, name = function.rpartition(".")
+        module = self.aliases.get(module, module)
+        gone = self.gone_name(module, name)
+        home = gone.module if gone is not None and gone.is_same is not None else module
+        forms = self.parameters.get(f"{home}.{name}", {})
+        return [(release_of(release), Parameters.read(text)) for release, text in forms.items()]
+
     def mismatches(self, function: str, call: CallShape) -> Iterator[tuple[Release, str, bool]]:
         """Yield each release whose function does not take a call that the release before took.
 
         With it come the reason, and whether the function takes a wrong value instead of raising an error.
         """
-        module, _, name = function.rpartition(".")
-        history = self.parameters.get(f"{self.aliases.get(module, module)}.{name}", {})
-        forms = [(release_of(release), Parameters.read(text)) for release, text in history.items()]
+        forms = self._history(function)
         for (_, before), (release, after) in itertools.pairwise(forms):
             if call.mismatch(before):
                 continue

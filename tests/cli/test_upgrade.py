@@ -143,7 +143,7 @@ def test_an_import_of_names_that_moved_is_rewritten(project: Path, cgmigrate: Ca
 @pytest.mark.parametrize(
     "text",
     [
-        f"try:\n    {MOVED}except ImportError:\n    TENorm = None\n",
+        f"try:\n    {MOVED}except ImportError:\n    from mine import TENorm\n",
         f"if __version__ < '0.17':\n    {MOVED}",
         "from megatron.core.utils import unwrap_model\n",
         "from .utils import unwrap_model\n",

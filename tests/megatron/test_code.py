@@ -110,6 +110,7 @@ def test_parameters_are_read_as_they_are_written() -> None:
 
 
 def test_a_parameter_with_a_new_name_alone_is_taken_for_the_same() -> None:
-    before, after = Parameters.read("data, group"), Parameters.read("batch, group")
+    before, after = Parameters.read("query, group"), Parameters.read("q, group")
     assert CallShape(2, frozenset()).moved(before, after) == ""
-    assert CallShape(1, frozenset({"data"})).mismatch(after) == "has no parameter `data`"
+    assert CallShape(1, frozenset({"query"})).mismatch(after) == "has no parameter `query`"
+    assert CallShape(1, frozenset()).moved(before, Parameters.read("batch, group")) != ""

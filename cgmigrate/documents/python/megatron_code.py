@@ -1,26 +1,31 @@
 """Code that a release of Megatron-LM no longer takes: imports of names that are gone, and calls that do not fit.
 
-What is written for several releases is skipped: code in a ``try`` or behind a test of the release.
+What is written for several releases is skipped: see ``unguarded_code``.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.release_checks import catches_for_releases, release_check_in
 from cgmigrate.documents.python.source import PythonSource, dotted
+from cgmigrate.documents.python.unguarded_code import Placed, unguarded
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.megatron.code import CallShape, Gone, load
 from cgmigrate.megatron.releases import Release
 from cgmigrate.text.spans import Span
 
 _PACKAGE = "megatron."
+_PATH = re.compile(r"megatron(?:\.\w+){2,}\Z")
+"""A text that is the path of a module or of a name in one, as `mock.patch` and `import_module` take it."""
 _SAME_TEXT = "its definition has the same text there, and what that calls may be different"
+_SOURCES = ("", "src")
+"""Folders below a project in which its own modules are."""
 
 
 def code_problems(source: PythonSource, names: Names, first_index: int) -> Iterator[Problem]:
@@ -38,105 +43,118 @@ class _CodeReader:
         self._source, self._names, self._table = source, names, load()
 
     def problems(self) -> Iterator[Problem]:
-        for node in _unguarded(self._source.tree, self._source):
-            match node:
-                case ast.ImportFrom(level=0, module=str() as module) if self._is_of_megatron(module):
-                    yield from self._of_import(node, module)
-                case ast.Import():
-                    yield from self._of_modules(node)
-                case ast.Attribute():
-                    yield from self._of_attribute(node)
-                case ast.Call():
-                    yield from self._of_call(node)
+        for place in unguarded(self._source.tree, self._source):
+            for problem in self._of(place):
+                # The error of an import that is caught has no fix: the code goes on without it.
+                yield replace(problem, replacement="", risk="") if place.is_caught else problem
+
+    def _of(self, place: Placed) -> Iterator[Problem]:
+        match place.node:
+            case ast.ImportFrom(level=0, module=str() as module) as node if self._is_of_megatron(module):
+                yield from self._of_import(node, module)
+            case ast.Import() as node:
+                for one in node.names:
+                    yield from self._of_module(node, one.name)
+            case ast.Attribute() as node:
+                yield from self._of_path(node, self._resolved(node, place))
+            case ast.Constant(value=str() as text) as node if _PATH.match(text):
+                yield from self._of_path(node, text)
+                yield from self._of_module(node, text)
+            case ast.Call() as node:
+                yield from self._of_call(node, place)
 
     def _is_of_megatron(self, module: str) -> bool:
-        return module.startswith(_PACKAGE) and not _is_beside(os.path.dirname(self._names.path), module)
+        return module.startswith(_PACKAGE) and not _is_own(os.path.dirname(self._names.path), module)
 
     def _of_import(self, node: ast.ImportFrom, module: str) -> Iterator[Problem]:
-        gone = {one.name: known for one in node.names if (known := self._table.gone_name(module, one.name))}
+        gone = {one.name: known for one in node.names if (known := self._gone(module, one.name))}
         for since in sorted({one.since for one in gone.values()}):
             names = {name: one for name, one in gone.items() if one.since == since}
-            places = {one.module for one in names.values()}
             problem = self._problem(node, since, _message(module, names, since))
-            same = {one.is_same for one in names.values()}
-            if len(names) == len(node.names) and len(places) == 1 and None not in same:
+            places, same = {one.module for one in names.values()}, {one.is_same for one in names.values()}
+            span = self._span_of_module(node, module)
+            if len(names) == len(node.names) and len(places) == 1 and None not in same and span is not None:
                 risk = _SAME_TEXT if False in same else ""
-                span = self._span_of_module(node, module)
                 problem = replace(problem, span=span, replacement=places.pop(), risk=risk)
             yield problem
 
-    def _span_of_module(self, node: ast.ImportFrom, module: str) -> Span:
-        start = self._source.text.index(module, self._source.span(node).start)
-        return Span(start, start + len(module))
+    def _gone(self, module: str, name: str) -> Gone | None:
+        """Return what became of a name of a module, which can be a module itself."""
+        return self._table.gone_name(module, name) or self._table.gone_name(f"{module}.{name}", "")
 
-    def _of_modules(self, node: ast.Import) -> Iterator[Problem]:
-        for one in node.names:
-            gone = self._table.gone_name(one.name, "") if self._is_of_megatron(one.name) else None
-            if gone is not None:
-                yield self._problem(node, gone.since, f"megatron-core {gone.since} has no module `{one.name}`")
+    def _span_of_module(self, node: ast.ImportFrom, module: str) -> Span | None:
+        """Return where an import names its module; None where that is not one word."""
+        span = self._source.span(node)
+        start = self._source.text.find(module, span.start, span.end)
+        return Span(start, start + len(module)) if start >= 0 else None
 
-    def _of_attribute(self, node: ast.Attribute) -> Iterator[Problem]:
-        module, _, name = self._resolved(node).rpartition(".")
+    def _of_module(self, node: ast.Import | ast.Constant, module: str) -> Iterator[Problem]:
+        gone = self._table.gone_name(module, "") if self._is_of_megatron(module) else None
+        if gone is not None:
+            yield self._problem(node, gone.since, f"megatron-core {gone.since} has no module `{module}`")
+
+    def _of_path(self, node: ast.Attribute | ast.Constant, path: str) -> Iterator[Problem]:
+        module, _, name = path.rpartition(".")
         gone = self._table.gone_name(module, name) if self._is_of_megatron(module) else None
-        # A class of a module that is gone was imported from there, which is reported.
-        if gone is not None and name in self._table.gone[self._table.aliases.get(module, module)]:
+        # Of a module that is gone, the import is reported.
+        if gone is not None and self._table.is_row(module, name):
             yield self._problem(node, gone.since, _message(module, {name: gone}, gone.since))
 
-    def _of_call(self, call: ast.Call) -> Iterator[Problem]:
-        function = self._resolved(call.func)
+    def _of_call(self, call: ast.Call, place: Placed) -> Iterator[Problem]:
+        function, arguments, is_part = self._called(call, place)
         if not self._is_of_megatron(function):
             return
-        stars = [number for number, one in enumerate(call.args) if isinstance(one, ast.Starred)]
+        stars = [number for number, one in enumerate(arguments) if isinstance(one, ast.Starred)]
         keywords = [one.arg for one in call.keywords]
         named = frozenset(name for name in keywords if name is not None)
-        shape = CallShape(min([*stars, len(call.args)]), named, is_open=bool(stars) or None in keywords)
+        is_open = is_part or bool(stars) or None in keywords
+        shape = CallShape(min([*stars, len(arguments)]), named, is_open=is_open)
         for since, why, is_silent in self._table.mismatches(function, shape):
             kind = ProblemKind.MOVED_ARGUMENT if is_silent else ProblemKind.CHANGED_CALL
             message = f"`{function.rpartition('.')[2]}` of megatron-core {since} {why}"
             yield Problem(kind, self._source.span(call.func), message, since=since)
 
-    def _resolved(self, node: ast.expr) -> str:
+    def _called(self, call: ast.Call, place: Placed) -> tuple[str, list[ast.expr], bool]:
+        """Return the function that a call runs, its arguments, and whether there will be more of them."""
+        match call:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__init__")):
+                return self._resolved(place.base, place) if place.base is not None else "", call.args, False
+            case ast.Call(func=func, args=[first, *rest]) if last_part(func) == "partial":
+                return self._resolved(first, place), rest, True
+        return self._resolved(call.func, place), call.args, False
+
+    def _resolved(self, node: ast.expr, place: Placed) -> str:
         """Return the full name of an imported name; empty for one that the file also defines."""
         first, dot, rest = dotted(node).partition(".")
-        is_imported = first in self._names.full and first not in self._names.shadowed
+        is_imported = first in self._names.full and first not in self._names.shadowed and first not in place.hidden
         return self._names.full[first] + dot + rest if is_imported else ""
 
     def _problem(self, node: ast.stmt | ast.expr, since: Release, message: str) -> Problem:
         return Problem(ProblemKind.GONE_NAME, self._source.span(node), message, since=since)
 
 
+def last_part(node: ast.expr) -> str:
+    """Return the last part of a dotted name; empty for another expression."""
+    return dotted(node).rpartition(".")[2]
+
+
 def _message(module: str, names: Mapping[str, Gone], since: Release) -> str:
     places: dict[str, list[str]] = {}
     for name, one in names.items():
-        now = (
-            ""
-            if not one.module
-            else f" (another one is in `{one.module}`)"
-            if one.is_same is None
-            else f", which `{one.module}` has"
-        )
+        now = f", which `{one.module}` has" if one.module else ""
+        if one.module and one.is_same is None:
+            now = f" (another one is in `{one.module}`)"
         places.setdefault(now, []).append(f"`{name}`")
     parts = [" and ".join(every) + now for now, every in places.items()]
     return f"`{module}` of megatron-core {since} has no {'; and no '.join(parts)}"
 
 
-def _unguarded(node: ast.AST, source: PythonSource) -> Iterator[ast.AST]:
-    """Yield the nodes below one that are not written for one of several releases, in the order of the text."""
-    for child in ast.iter_child_nodes(node):
-        match child:
-            case ast.Try() if catches_for_releases(child):
-                continue
-            case ast.If(test=test) | ast.IfExp(test=test) if release_check_in(test, source.catalogue):
-                continue
-        yield child
-        yield from _unguarded(child, source)
-
-
 @cache
-def _is_beside(folder: str, module: str) -> bool:
-    """Return whether a module is in a folder or in one above it: the project's own copy, or one that it extends."""
-    path = os.path.join(folder, *module.split("."))
-    if os.path.isfile(path + ".py") or os.path.isdir(path):
-        return True
+def _is_own(folder: str, module: str) -> bool:
+    """Return whether a module is that of the project itself, in a folder or in one above it."""
+    for source in _SOURCES:
+        path = os.path.join(folder, source, *module.split("."))
+        if os.path.isfile(path + ".py") or os.path.isdir(path):
+            return True
     above = os.path.dirname(folder)
-    return above != folder and _is_beside(above, module)
+    return above != folder and _is_own(above, module)

@@ -1,0 +1,122 @@
+"""The code of a file that runs whatever release is installed: not behind a test of the release, nor an alternative.
+
+An alternative is a ``try`` whose handler imports something else. A handler that only raises again, or goes on without
+what could not be imported, is no other way to get it.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from cgmigrate.documents.python.release_checks import catches_for_releases, release_check_of
+from cgmigrate.documents.python.source import PythonSource, dotted
+
+_OTHERS = re.compile(r"\bis_te_min_version\b|\bte_version\b|checkpoint_version|\btorch\b|is_torch_min_version")
+"""What a test of another package's version, or of the format of a checkpoint, has."""
+_ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A node, and what is around it.
+
+    ``hidden`` are names of parameters, which hide those of the file. ``is_caught`` says that the code goes on where it
+    raises an error, ``base`` is the first base of the class.
+    """
+
+    node: ast.AST
+    hidden: frozenset[str] = frozenset()
+    is_caught: bool = False
+    base: ast.expr | None = None
+
+
+def unguarded(tree: ast.Module, source: PythonSource) -> Iterator[Placed]:
+    """Yield the nodes that are not written for some releases only, in the order of the text."""
+    walker = _Walker(source, _optional_names(tree))
+    yield from walker.below(Placed(tree))
+
+
+def _optional_names(tree: ast.Module) -> frozenset[str]:
+    """Return the names that a ``try`` around an import sets at the top of a file: `HAVE_TE = False`."""
+    tries = [node for node in tree.body if isinstance(node, ast.Try) and catches_for_releases(node)]
+    parts = (part for one in tries for part in ast.walk(one) if isinstance(part, ast.Assign))
+    return frozenset(target.id for part in parts for target in part.targets if isinstance(target, ast.Name))
+
+
+class _Walker:
+    def __init__(self, source: PythonSource, optional: frozenset[str]) -> None:
+        self._source, self._optional = source, optional
+
+    def below(self, place: Placed) -> Iterator[Placed]:
+        for field in place.node._fields:
+            value = getattr(place.node, field)
+            if isinstance(value, list):
+                yield from self._block([one for one in value if isinstance(one, ast.AST)], place)
+            elif isinstance(value, ast.AST):
+                yield from self._node(value, place)
+
+    def _block(self, nodes: list[ast.AST], place: Placed) -> Iterator[Placed]:
+        for node in nodes:
+            yield from self._node(node, place)
+            if self._leaves_the_rest_to_a_release(node):
+                return
+
+    def _node(self, node: ast.AST, around: Placed) -> Iterator[Placed]:
+        if self._is_for_releases(node):
+            return
+        place = replace(around, node=node)
+        match node:
+            case ast.Try() if catches_for_releases(node) and not _raises_again(node):
+                yield from self._block(list(node.body), replace(place, is_caught=True))
+                return
+            case ast.ClassDef(bases=bases):
+                place = replace(place, base=bases[0] if bases else None)
+            case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments) | ast.Lambda(args=arguments):
+                place = replace(place, hidden=place.hidden | _names_of(arguments))
+        yield place
+        yield from self.below(place)
+
+    def _is_for_releases(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Try():
+                return catches_for_releases(node) and any(_imports(handler) for handler in node.handlers)
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.Match(subject=test):
+                return self._is_check(test)
+            case ast.FunctionDef(decorator_list=marks) | ast.ClassDef(decorator_list=marks):
+                return any(self._is_check(mark) for mark in marks)
+            case ast.With(items=items):
+                return any(
+                    dotted(getattr(one.context_expr, "func", one.context_expr)).endswith("suppress") for one in items
+                )
+        return False
+
+    def _leaves_the_rest_to_a_release(self, node: ast.AST) -> bool:
+        """Return whether what is below a statement runs with some releases only."""
+        match node:
+            case ast.If(test=test, body=body, orelse=other):
+                return self._is_check(test) and any(part and isinstance(part[-1], _ENDS) for part in (body, other))
+            case ast.Assert(test=test):
+                return self._is_check(test)
+        return False
+
+    def _is_check(self, test: ast.expr) -> bool:
+        if not self._optional.isdisjoint(one.id for one in ast.walk(test) if isinstance(one, ast.Name)):
+            return True
+        return bool(release_check_of(test, self._source)) and not _OTHERS.search(ast.unparse(test))
+
+
+def _names_of(arguments: ast.arguments) -> frozenset[str]:
+    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
+    return frozenset(one.arg for one in every if one is not None)
+
+
+def _raises_again(node: ast.Try) -> bool:
+    return all(isinstance(handler.body[-1], ast.Raise) for handler in node.handlers)
+
+
+def _imports(handler: ast.ExceptHandler) -> bool:
+    return any(isinstance(one, (ast.Import, ast.ImportFrom)) for one in ast.walk(handler))
