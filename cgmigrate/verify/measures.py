@@ -48,7 +48,7 @@ def _line(rank: Rank, eager: Rank | None, *, is_compared: bool) -> str:
         parts.append(f"the steps that capture took {captures:.1f} s")
     if rank.pool_bytes:
         net = f", {_signed(rank.reserved_bytes - eager.reserved_bytes)} reserved against eager" if eager else ""
-        parts.append(f"pools of graphs {memory(rank.pool_bytes)}{net}")
+        parts.append(f"mempools of graphs {memory(rank.pool_bytes)}{net}")
     return "; ".join(parts)
 
 
