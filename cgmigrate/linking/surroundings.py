@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ecosystems import Ecosystem
+from cgmigrate.linking.name_places import CODE
 from cgmigrate.linking.owner_conditions import matches_any
 from cgmigrate.linking.translations import Translation
 from cgmigrate.megatron.layer_patterns import layer_pattern
@@ -83,8 +84,7 @@ class SiteSurroundings:
         if not site.flags:
             callee = site.origin.callee if site.constructs and site.origin and not site.overrides else ""
             return matches_any(callee, tuple(where.get("callee", ())))
-        if site.origin is not None:
-            # Code may add to a list of words.
+        if self._is_kept_list():
             return False
         programs = site.programs or site.scripts
         patterns = tuple(where.get("program", ()))
@@ -94,6 +94,13 @@ class SiteSurroundings:
             and self._describes_a_model()
             and all(self._beside((flag,)) is Missing.ABSENT for flag in where.get("unless", ()))
         )
+
+    def _is_kept_list(self) -> bool:
+        """Return whether the words are a list that code keeps, and may add to: not one that a call gets at once."""
+        if not self.document.path.endswith(CODE) or not self.site.written:
+            return False
+        before = self.document.text[: self.site.written[0].span.start].rpartition("[")[0]
+        return not before.rstrip().endswith("(")
 
     def _has_path_of_all(self) -> bool:
         """Return whether the flags are at a path of a configuration that has all flags of a program."""

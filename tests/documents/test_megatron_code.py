@@ -42,6 +42,8 @@ def messages(code: str, path: str = "/nowhere/train.py") -> list[str]:
         INITIALIZE + "def run():\n    if version >= '0.18':\n        return\n    initialize_megatron(args_defaults={})\n",
         INITIALIZE + "assert version < '0.18'\ninitialize_megatron(args_defaults={})\n",
         INITIALIZE + "@mark.skipif(version >= '0.18', reason='')\ndef test():\n    initialize_megatron(args_defaults={})\n",
+        INITIALIZE + "NEW = V(mc.__version__) >= V('0.18')\nif NEW:\n    pass\nelse:\n    initialize_megatron(args_defaults={})\n",
+        INITIALIZE + "def run():\n    if hasattr(initialize, 'x'):\n        initialize_megatron(args_defaults={})\n",
         "from megatron.core import mpu\ndef run(mpu):\n    mpu.is_inside_encoder()\n",
         "TEXT = 'megatron.core.utils.unwrap_model'\n",
     ],

@@ -16,6 +16,8 @@ from cgmigrate.documents.python.source import PythonSource, dotted
 
 _OTHERS = re.compile(r"\bis_te_min_version\b|\bte_version\b|checkpoint_version|\btorch\b|is_torch_min_version")
 """What a test of another package's version, or of the format of a checkpoint, has."""
+_PROBES = ("hasattr", "find_spec")
+"""Functions that test what is installed."""
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -36,7 +38,7 @@ class Placed:
 
 def unguarded(tree: ast.Module, source: PythonSource) -> Iterator[Placed]:
     """Yield the nodes that are not written for some releases only, in the order of the text."""
-    walker = _Walker(source, _optional_names(tree))
+    walker = _Walker(source, _optional_names(tree) | _release_names(tree, source))
     yield from walker.below(Placed(tree))
 
 
@@ -45,6 +47,17 @@ def _optional_names(tree: ast.Module) -> frozenset[str]:
     tries = [node for node in tree.body if isinstance(node, ast.Try) and catches_for_releases(node)]
     parts = (part for one in tries for part in ast.walk(one) if isinstance(part, ast.Assign))
     return frozenset(target.id for part in parts for target in part.targets if isinstance(target, ast.Name))
+
+
+def _release_names(tree: ast.Module, source: PythonSource) -> frozenset[str]:
+    """Return the names at the top of a file that depend on the release: `IS_NEW = version >= "0.17"`."""
+    names: frozenset[str] = frozenset()
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            used = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+            if release_check_of(node.value, source) or not names.isdisjoint(used):
+                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
 
 
 class _Walker:
@@ -105,6 +118,8 @@ class _Walker:
 
     def _is_check(self, test: ast.expr) -> bool:
         if not self._optional.isdisjoint(one.id for one in ast.walk(test) if isinstance(one, ast.Name)):
+            return True
+        if any(isinstance(one, ast.Call) and dotted(one.func).endswith(_PROBES) for one in ast.walk(test)):
             return True
         return bool(release_check_of(test, self._source)) and not _OTHERS.search(ast.unparse(test))
 
