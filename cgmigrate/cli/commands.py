@@ -354,9 +354,8 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     section=PROVE,
     examples=(
         "cgmigrate verify conf",
-        "cgmigrate verify --after new/train.yaml old/train.yaml",
         "cgmigrate verify --level capture --report report.html conf/train.yaml:12",
-        "cgmigrate verify --run -- torchrun --nproc-per-node 2 pretrain_gpt.py --cuda-graph-impl local ...",
+        "cgmigrate verify --run -- torchrun pretrain_gpt.py --cuda-graph-impl local",
     ),
 )
 @click.argument("paths", nargs=-1, required=True, type=PATH)
@@ -508,7 +507,7 @@ def _verify_job(options: Mapping[str, Any]) -> int:
     section=READ,
     examples=(
         "cgmigrate doctor slurm-4711.out",
-        "torchrun pretrain_gpt.py ... 2>&1 | tee /dev/stderr | cgmigrate doctor -",
+        "cgmigrate doctor --output-format json rank-0.log rank-1.log",
     ),
 )
 @click.argument("logs", nargs=-1, required=True, type=PATH, metavar="LOG...")

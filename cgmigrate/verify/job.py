@@ -212,7 +212,9 @@ class JobSession:
 
     def _read(self, form: JobForm, place: Path, status: int | None, number: int) -> ArmResult:
         files = [one for path in sorted(place.glob("rank-*.json")) if (one := read_json(path)) is not None]
-        release = next((one["environment"].get("megatron-core", "") for one in files), "") or str(self._release(form))
+        # The version has the state of the checkout in which the job runs behind a plus.
+        release = next((one["environment"].get("megatron-core", "") for one in files), "").partition("+")[0]
+        release = release or str(self._release(form))
         effective: dict[str, Any] = next((one["effective"] for one in files), {})
         arm = Arm(release, TRAINING, effective, Proxy(), self.options.steps, max(1, len(files)), repeat=number)
         result = replace(result_of_ranks(arm, files), command=form.line)

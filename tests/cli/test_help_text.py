@@ -47,7 +47,7 @@ def test_help_of_an_unknown_command_names_help(cgmigrate: Callable[..., Result])
     assert result.exit_code == 2 and "no command chekc; `cgmigrate help` lists the commands" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["check", "fix", "explain", "verify"])
+@pytest.mark.parametrize("name", ["check", "fix", "upgrade", "explain", "verify", "doctor"])
 def test_help_ends_with_examples_that_can_be_run(cgmigrate: Callable[..., Result], name: str) -> None:
     before, title, after = cgmigrate(name, "--help").stdout.partition("\nExamples:\n")
     lines = after.splitlines()

@@ -201,7 +201,7 @@ replaced-by: {new}
     [
         ("moe_flex_dispatcher_num_sms", "0.18", ("--to", "0.18"), "`TransformerConfig` of megatron-core 0.18 has no"),
         ("moe_flex_dispatcher_num_sms", "0.19", (), ""),
-        ("cuda_graph_retain_backward_graph", "0.19", (), ""),
+        ("cuda_graph_warmup_steps", "0.19", (), ""),
     ],
 )
 def test_the_target_has_the_new_setting(
