@@ -70,7 +70,7 @@ class SiteSurroundings:
         setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN
-        if re.search(rf"\.{name}\s*=[^=]", self.document.text):
+        if self.document.path.endswith(CODE) and re.search(rf"\.{name}\s*=[^=]", self.document.text):
             # Code may set it on the object afterwards.
             return Missing.UNKNOWN
         # A package that makes a configuration of its own sets nothing else.
