@@ -21,6 +21,7 @@ from cgmigrate.project.cascade import Configurations
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.options import RunOptions
+from cgmigrate.project.paths import is_below
 from cgmigrate.proof.run.copies import Tree
 from cgmigrate.text.diff import unified_diff
 from cgmigrate.verify.arms import (
@@ -148,12 +149,16 @@ class JobSession:
         if self.options.after:
             self.diff = unified_diff("the command", line + "\n", self.options.after + "\n")
             return JobForm(MIGRATED, self.options.after, cwd)
-        script = self.folder / _COMMAND
-        script.write_text(line + "\n", encoding="utf-8")
-        command, *_ = (*self._changed([str(script)]).values(), (line + "\n", line + "\n"))
+        # It is read like a script in the working directory, whose project has configuration and pins.
+        text = line + "\n"
+        of_command = self._changed(("-",), (str(cwd / _COMMAND), text.encode("utf-8", "surrogateescape")))
+        command, *_ = (*of_command.values(), (text, text))
         named = [word for part in self.options.command for word in (part, part.rpartition("=")[2])]
         files = [*(word for word in named if os.path.isfile(word)), *self.options.also]
-        changed = self._changed(list(dict.fromkeys(files)))
+        root = os.path.realpath(checkout_of(str(cwd)) or cwd)
+        inside = [path for path in dict.fromkeys(files) if is_below(os.path.realpath(path), root)]
+        self.notes += [f"{path} is outside of {root} and stays as it is" for path in files if path not in inside]
+        changed = self._changed(inside)
         every = {"the command": command, **changed}
         self.diff = "".join(unified_diff(name, old, new) for name, (old, new) in every.items() if old != new)
         if not self.diff:
@@ -162,18 +167,17 @@ class JobSession:
             )
         if not changed:
             return JobForm(MIGRATED, command[1].rstrip("\n"), cwd)
-        root = Path(checkout_of(str(cwd)) or cwd)
-        tree = Tree(os.path.realpath(root), str(self.folder / "tree"))
+        tree = Tree(root, str(self.folder / "tree"))
         real = {os.path.relpath(os.path.realpath(path), tree.root): new for path, (_, new) in changed.items()}
         tree.make({path: new.encode("utf-8", "surrogateescape") for path, new in real.items()})
         below = os.path.relpath(os.path.realpath(cwd), tree.root)
         return JobForm(MIGRATED, command[1].rstrip("\n"), Path(tree.copy, below))
 
-    def _changed(self, paths: Sequence[str]) -> dict[str, tuple[str, str]]:
-        """Return the files that fixes change, unsafe ones included, with both texts."""
+    def _changed(self, paths: Sequence[str], stdin: tuple[str, bytes] | None = None) -> dict[str, tuple[str, str]]:
+        """Return the files that fixes change, unsafe ones included, with both texts; ``stdin`` has no file."""
         if not paths:
             return {}
-        options = RunOptions(self.options.source, self.options.target, unsafe=True)
+        options = RunOptions(self.options.source, self.options.target, unsafe=True, stdin=stdin)
         run = Run(paths, options, Configurations())
         changed = {}
         for one in run:

@@ -117,3 +117,22 @@ def test_another_migrated_command_is_judged(verify: Callable[..., Any]) -> None:
     one = comparison(result)
     assert (result.exit_code, one["verdict"]) == (1, "different")
     assert "--drift" in one["diff"]
+
+
+def test_the_releases_are_those_of_the_project(job: Path, cgmigrate: Callable[..., Any]) -> None:
+    (job / "requirements.txt").write_text("megatron-core==0.17.1\n")
+    command = (sys.executable, "pretrain_gpt.py", "--num-layers", "2", *TE, "--cuda-graph-scope", "attn")
+    work = str(job.parent / "work")
+    result = cgmigrate("verify", "--run", "--to", "0.17", "--output-format", "json", "--work", work, "--", *command)
+    assert comparison(result)["diff"] == "", "0.17 has the scope"
+
+
+def test_a_file_outside_of_the_checkout_stays(
+    job: Path, verify: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("shared") / "train.sh"
+    text = f"{sys.executable} pretrain_gpt.py --num-layers 2 {' '.join(TE)} --cuda-graph-scope attn\n"
+    outside.write_text(text)
+    result = verify("bash", str(outside))
+    assert (comparison(result)["diff"], outside.read_text()) == ("", text)
+    assert any("stays as it is" in note for note in comparison(result)["notes"])
