@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _IS_PYTHON = re.compile(r".*\.py$|python[0-9.]*$|torchrun$|deepspeed$|accelerate$").match
 """Whether a program is of Python, or starts a module of Python."""
+_ASSIGNED = re.compile(r"\.(\w+)\s*=[^=]")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class SiteSurroundings:
         setting = self.document.catalogue.get(name)
         if setting is None:
             return Missing.UNKNOWN
-        if self.document.path.endswith(CODE) and re.search(rf"\.{name}\s*=[^=]", self.document.text):
+        if self.document.path.endswith(CODE) and name in _assigned_attributes(self.document.text):
             # Code may set it on the object afterwards.
             return Missing.UNKNOWN
         # A package that makes a configuration of its own sets nothing else.
@@ -198,6 +200,12 @@ class SiteSurroundings:
     def _is_of_same_class(self, setting: Setting) -> bool:
         owners = {known.owner for name in self.site.own if (known := self.document.catalogue.get(name))}
         return setting.owner in owners
+
+
+@lru_cache(maxsize=64)
+def _assigned_attributes(text: str) -> frozenset[str]:
+    """Return the names of the attributes that code assigns."""
+    return frozenset(_ASSIGNED.findall(text))
 
 
 def _truth(value: object) -> object:

@@ -116,10 +116,8 @@ def _of_names(line: str) -> Iterator[Explanation]:
         yield _of_code("UPG401", match[2], f"`{match[2]}` has no `{match[1]}` since {gone.since}{place}")
     if (match := _MODULE.search(line)) and (gone := load_code().gone_name(match[1], "")):
         yield _of_code("UPG401", match[1], f"there is no module `{match[1]}` since {gone.since}")
-    if (match := _ARGUMENT.search(line)) and match[1] != "__init__":
-        since = _gone_parameter(match[1], match[2])
-        if since:
-            yield _of_code("UPG402", match[1], f"`{match[1]}` has no parameter `{match[2]}` since {since}")
+    if (match := _ARGUMENT.search(line)) and (since := load_code().parameter_gone(match[1], match[2])):
+        yield _of_code("UPG402", match[1], f"`{match[1]}` has no parameter `{match[2]}` since {since}")
 
 
 def _of_code(code: str, name: str, cause: str) -> Explanation:
@@ -135,18 +133,3 @@ def _of_setting(name: str) -> Explanation | None:
     near = f"; `{gone.nearest}` is new there" if gone.nearest else ""
     help = "`cgmigrate upgrade` shows every place, and what to write"
     return Explanation("UPG001", name, f"megatron-core {since} has no `{name}`{near}", help)
-
-
-def _gone_parameter(function: str, parameter: str) -> str:
-    """Return the first release in which no function of this name has a parameter that one had; empty without one."""
-    for name, history in load_code().parameters.items():
-        if name.rpartition(".")[2] == function:
-            having = [release for release, text in history.items() if re.search(rf"\b{parameter}\b", text)]
-            later = [
-                release
-                for release in history
-                if having and list(history).index(release) > list(history).index(having[-1])
-            ]
-            if later:
-                return later[0]
-    return ""

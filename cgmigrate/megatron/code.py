@@ -42,6 +42,11 @@ class Parameters:
         is_open = arguments.vararg is not None, arguments.kwarg is not None
         return cls(tuple(positional), tuple(named), frozenset(defaults), *is_open)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """All names that a call can use."""
+        return frozenset((*self.positional, *self.named))
+
     @classmethod
     def read(cls, text: str) -> Parameters:
         """Return the parameters that `str` gave."""
@@ -73,8 +78,7 @@ class CallShape:
 
     def mismatch(self, after: Parameters) -> str:
         """Return why a function fails with the call; empty where it does not, as far as its arguments are shown."""
-        known = {*after.positional, *after.named}
-        if not after.open_names and (unknown := sorted(self.names - known)):
+        if not after.open_names and (unknown := sorted(self.names - after.names)):
             return f"has no parameter `{'`, `'.join(unknown)}`"
         if not after.open_list and self.positional > len(after.positional):
             return f"takes {len(after.positional)} positional arguments, and {self.positional} are passed"
@@ -91,7 +95,7 @@ class CallShape:
         """
         pairs = zip(before.positional[: self.positional], after.positional, strict=False)
         for number, (old, new) in enumerate(pairs, 1):
-            is_elsewhere = old in (*after.positional, *after.named) or new in before.positional
+            is_elsewhere = old in after.names or new in before.positional
             if old != new and (is_elsewhere or not _share_a_word(old, new)):
                 return f"takes `{new}` as argument {number}, where `{old}` was"
         return ""
@@ -136,6 +140,16 @@ class CodeTable:
     def is_row(self, module: str, name: str) -> bool:
         """Return whether a name of a module is gone by itself, and not with its module."""
         return name in self.gone.get(self.aliases.get(module, module), {})
+
+    def parameter_gone(self, name: str, parameter: str) -> str:
+        """Return the last release in which functions of a name lost a parameter; empty where none did."""
+        since = ""
+        for function, history in self.parameters.items():
+            if function.rpartition(".")[2] == name:
+                forms = [(release, Parameters.read(text)) for release, text in history.items()]
+                for (_, before), (release, after) in itertools.pairwise(forms):
+                    since = release if parameter in before.names - after.names else since
+        return since
 
     def _history(self, function: str) -> list[tuple[Release, Parameters]]:
         """Return the parameters of a function by release; of one that moved, those at its new place."""

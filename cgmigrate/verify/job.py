@@ -22,6 +22,7 @@ from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.options import RunOptions
 from cgmigrate.project.paths import is_below
+from cgmigrate.proof.run.command import OBSERVER
 from cgmigrate.proof.run.copies import Tree
 from cgmigrate.text.diff import unified_diff
 from cgmigrate.verify.arms import (
@@ -52,23 +53,18 @@ _NOT_LOADED = (
     "no process of the command trained with megatron-core where the observer was loaded: `python -I`, containers and "
     "clean environments do not pass PYTHONPATH and CGMIGRATE_JOB on"
 )
-_SITE = """\
-import os, sys
-from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
+_SITE = Path(OBSERVER, "sitecustomize.py")
+"""What starts the observer in each process: the one of `fix --prove`, which imports a module of this name."""
+_OBSERVER = "cgmigrate_observer.py"
+_START = """\
+import sys
 
 try:
     from cgmigrate.verify.probe.job import start
     start()
 except Exception as error:
     sys.stderr.write(f"cgmigrate: the observer was not loaded: {error}\\n")
-_own = os.path.dirname(os.path.abspath(__file__))
-_spec = PathFinder.find_spec("sitecustomize", [one for one in sys.path if os.path.abspath(one) != _own])
-if _spec is not None and _spec.loader is not None:
-    _hidden = sys.modules["sitecustomize"] = module_from_spec(_spec)
-    _spec.loader.exec_module(_hidden)
 """
-"""The `sitecustomize` of observed processes: it starts the observer, and then the one that it hides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +206,8 @@ class JobSession:
     def _path(self) -> Mapping[str, str]:
         site = self.folder / "site"
         site.mkdir(exist_ok=True)
-        (site / "sitecustomize.py").write_text(_SITE, encoding="utf-8")
+        (site / _SITE.name).write_bytes(_SITE.read_bytes())
+        (site / _OBSERVER).write_text(_START, encoding="utf-8")
         paths = (str(site), str(own_program(self.folder)), os.environ.get("PYTHONPATH"))
         return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
 

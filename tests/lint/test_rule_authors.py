@@ -241,10 +241,15 @@ def test_the_folder_that_ships_is_tested_as_without_a_folder(project: Path, cgmi
     assert "FAIL" not in result.stdout and "CG101 enable-cuda-graph" in result.stdout
 
 
-def test_an_entry_brings_its_rule_along(tmp_path: Path) -> None:
+def renamed() -> str:
+    """The entry that the page shows."""
     entry = re.search(r"Write `more-rules/settings/\w+.yaml`:\n\n```yaml\n(.*?)```", PAGE, re.S)
     assert entry is not None
-    write(tmp_path / "settings/moe_deepep_num_sms.yaml", entry[1])
+    return entry[1]
+
+
+def test_an_entry_brings_its_rule_along(tmp_path: Path) -> None:
+    write(tmp_path / "settings/moe_deepep_num_sms.yaml", renamed())
     [rule] = of_entries(tmp_path, (tmp_path,))
     assert (rule.id, rule.kind, str(rule.since)) == ("MORE001", RuleKind.DEPRECATED, "0.19")
     assert rule.cases[-1].fix is not None and rule.cases[-1].fix.proved_by
@@ -264,9 +269,8 @@ def test_an_entry_brings_its_rule_along(tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_that_releases_contradict_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
-    entry = re.search(r"Write `more-rules/settings/\w+.yaml`:\n\n```yaml\n(.*?)```", PAGE, re.S)
-    assert entry is not None and old in entry[1]
-    write(tmp_path / "settings/moe_deepep_num_sms.yaml", entry[1].replace(old, new))
+    assert old in renamed()
+    write(tmp_path / "settings/moe_deepep_num_sms.yaml", renamed().replace(old, new))
     with pytest.raises(RuleError, match=re.escape(message)):
         list(of_entries(tmp_path, (tmp_path,)))
 

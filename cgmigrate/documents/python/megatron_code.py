@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 
 from cgmigrate.documents.python.name_resolution import Names
-from cgmigrate.documents.python.source import PythonSource, dotted
+from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.python.unguarded_code import Placed, unguarded
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.megatron.code import CallShape, Gone, load
@@ -119,7 +119,7 @@ class _CodeReader:
         match call:
             case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__init__")):
                 return self._resolved(place.base, place) if place.base is not None else "", call.args, False
-            case ast.Call(func=func, args=[first, *rest]) if last_part(func) == "partial":
+            case ast.Call(func=func, args=[first, *rest]) if last_name(func) == "partial":
                 return self._resolved(first, place), rest, True
         return self._resolved(call.func, place), call.args, False
 
@@ -131,11 +131,6 @@ class _CodeReader:
 
     def _problem(self, node: ast.stmt | ast.expr, since: Release, message: str) -> Problem:
         return Problem(ProblemKind.GONE_NAME, self._source.span(node), message, since=since)
-
-
-def last_part(node: ast.expr) -> str:
-    """Return the last part of a dotted name; empty for another expression."""
-    return dotted(node).rpartition(".")[2]
 
 
 def _message(module: str, names: Mapping[str, Gone], since: Release) -> str:

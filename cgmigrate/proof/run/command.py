@@ -16,7 +16,8 @@ from pathlib import Path
 from cgmigrate.proof.run import launcher
 
 _LAUNCHER = os.path.abspath(launcher.__file__)
-_OBSERVER = os.path.join(os.path.dirname(_LAUNCHER), "observer")
+OBSERVER = os.path.join(os.path.dirname(_LAUNCHER), "observer")
+"""The folder whose `sitecustomize` starts an observer in each process."""
 _MARK = "CGMIGRATE_RUN"
 _SHOWN = 4096
 """Bytes of a command's output that are kept: the last ones."""
@@ -44,7 +45,7 @@ def run(command: Sequence[str], folder: str, variables: Mapping[str, str], *, of
     # A repository that such a variable names would be the user's own.
     outer = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment = {**outer, **variables, _MARK: mark, "GIT_CEILING_DIRECTORIES": os.path.dirname(folder)}
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [_OBSERVER, environment.get("PYTHONPATH", "")]))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [OBSERVER, environment.get("PYTHONPATH", "")]))
     environment["PYTEST_PLUGINS"] = ",".join(filter(None, ["cgmigrate_pytest", environment.get("PYTEST_PLUGINS", "")]))
     words = [sys.executable, "-IS", _LAUNCHER, "offline" if offline else "online", *command]
     tail = bytearray()
