@@ -46,8 +46,8 @@ def captures_page() -> str:
     parts = [
         "# What each release captures",
         "The same text means different things in different releases, and to the programs that read it. These tables "
-        "are what `capture_of` says, the function that every fix is checked with; the tests compare it with the "
-        "released packages. `cgmigrate explain FILE:LINE` says it for a place in your files.",
+        "are what [`capture_of`](soundness.md#why-it-can-be-trusted) returns; `cgmigrate explain FILE:LINE` shows it "
+        "for a place in your files.",
         "TE is Transformer Engine. Where the first two tables have no row for a release, it has no such setting. "
         "`cuda_graph_impl: none` with `full` or with modules of a layer captures nothing.",
         f"## The names of before {SPLIT_IN}",
