@@ -20,6 +20,7 @@ from cgmigrate.cli.options import (
     Proving,
     Reporting,
     Selection,
+    UpgradeMode,
     collected,
     complete_explained,
     exclude_option,
@@ -232,11 +233,14 @@ def fix(selection: Selection, reporting: Reporting, undo: bool, mode: FixMode, p
     ),
 )
 @shared_options
+@collected(mode=UpgradeMode)
 @option(FIXES, "--diff", is_flag=True, help="Print the changes as a patch, and write nothing.")
 @option(FIXES, "--fix", "writes", is_flag=True, help="Apply safe fixes.")
 @option(FIXES, "--unsafe-fixes", is_flag=True, help="With --diff or --fix: also apply unsafe fixes.")
 @option(FIXES, "--keep-defaults", is_flag=True, help="Write the former default where a release changed it.")
-def upgrade(selection: Selection, reporting: Reporting, diff: bool, writes: bool, unsafe_fixes: bool) -> None:
+@option(FIXES, "--step", "steps", is_flag=True, help="With --fix: one minor release after the other.")
+@option(FIXES, "--commit", "commits", is_flag=True, help="With --fix: commit each set of files that is written.")
+def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> None:
     """Show what changes between two releases in the files in PATHS (default: the working directory), worst first.
 
     Beside the rules of `check` it has those whose codes begin with UPG (`cgmigrate rules` lists them): settings, flags
@@ -249,23 +253,10 @@ def upgrade(selection: Selection, reporting: Reporting, diff: bool, writes: bool
       1  Something changes.
       2  A path or option cannot be used, or a file cannot be written.
     """
-    from cgmigrate.cli import check as checking
-    from cgmigrate.cli import fix as fixing
+    from cgmigrate.cli import upgrade as upgrading
     from cgmigrate.cli.recovery import recover
-    from cgmigrate.megatron.rule_data import upgrade_rules
 
-    selection = selection._replace(
-        paths=selection.paths or (".",),
-        rule_folders=(*selection.rule_folders, upgrade_rules()),
-    )
-    if unsafe_fixes and not (diff or writes):
-        raise click.UsageError("--unsafe-fixes needs --diff or --fix")
-    recovered = recover(selection.paths)
-    if diff or writes:
-        sys.exit(max(recovered, fixing.fix(selection, reporting, FixMode(diff=diff, unsafe_fixes=unsafe_fixes))))
-    if reporting.format is None:
-        reporting = reporting._replace(table="impact")
-    sys.exit(max(recovered, checking.check(selection, reporting, CheckMode())))
+    sys.exit(max(recover(selection.paths), upgrading.upgrade(selection, reporting, mode)))
 
 
 @main.command(short_help="Restore the files that the last run wrote.", section=MIGRATE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from cgmigrate.cli.commits import SetCommits
 from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, ERROR
 from cgmigrate.cli.notes import clean_summary, print_notes
 from cgmigrate.cli.options import NOT_PROVING, CheckMode, FixMode, Proving, Reporting, Selection
@@ -71,7 +72,7 @@ class _Fixing:
 
     def __init__(self, run: Run, output: Output, mode: FixMode, reports: bool) -> None:
         self._run, self._output, self._mode, self._reports = run, output, mode, reports
-        self._writer = RunWriter(output.message)
+        self._writer = RunWriter(output.message, SetCommits(run) if mode.commits else None)
         self._rewritten: list[FileResult] = []
         self._written: dict[str, bool] = {}
         """Whether files are written, for those whose set of files was handled."""

@@ -92,7 +92,7 @@ class FixMode(NamedTuple):
     """What ``fix`` does with the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports nothing.
 
     ``group`` is the id of the only fix that is applied, empty for all. ``docs`` says that fixes of documentation are
-    applied as well.
+    applied as well. ``commits`` says that each set of files is committed when it is written.
     """
 
     diff: bool = False
@@ -101,6 +101,20 @@ class FixMode(NamedTuple):
     fix_only: bool = False
     group: str = ""
     docs: bool = False
+    commits: bool = False
+
+
+class UpgradeMode(NamedTuple):
+    """What ``upgrade`` does with the fixes: ``diff`` shows and ``writes`` applies them.
+
+    ``steps`` goes from one minor release to the next, and ``commits`` commits each set of files that is written.
+    """
+
+    diff: bool = False
+    writes: bool = False
+    unsafe_fixes: bool = False
+    steps: bool = False
+    commits: bool = False
 
 
 class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only

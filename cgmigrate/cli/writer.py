@@ -12,6 +12,7 @@ from cgmigrate.text.escaping import in_line
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
+    from cgmigrate.cli.commits import SetCommits
     from cgmigrate.lint.file_result import FileResult
     from cgmigrate.project.edit_sets import FileChange
     from cgmigrate.project.journal import Journal
@@ -26,10 +27,13 @@ def _change(checked: FileResult) -> FileChange:
 
 
 class RunWriter:
-    """Writes the rewritten texts of a run, so that it can be undone; ``message`` prints a line for each file."""
+    """Writes the rewritten texts of a run, so that it can be undone; ``message`` prints a line for each file.
 
-    def __init__(self, message: Callable[[str], None]) -> None:
-        self._message = message
+    ``commits`` commits each set, None where nothing is committed.
+    """
+
+    def __init__(self, message: Callable[[str], None], commits: SetCommits | None = None) -> None:
+        self._message, self._commits = message, commits
         self.problems: list[str] = []
         self.unwritten = 0
         """Diagnostics that remain because their files could not be written."""
@@ -61,6 +65,8 @@ class RunWriter:
         for checked in files:
             number = places_of(checked.fixed)
             self._message(f"{verb} {checked.path}" + (f" ({counted(number, 'diagnostic')})" if number else ""))
+        if self._commits is not None and (problem := self._commits.commit(files)):
+            self.problems.append(problem)
         return True
 
     def remove_leftovers(self, path: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -218,3 +219,89 @@ def test_a_team_may_have_its_own_entry_for_a_setting(project: Path, cgmigrate: C
     write(project / "a.yaml", "model:\n  tensor_model_parallel_size: 2\n  moe_deepep_num_sms: 24\n")
     result = cgmigrate("upgrade", "--rules", "team", "--from", "0.18", "--to", "0.19", "a.yaml")
     assert result.stdout.split()[1] == "TEAM001"
+
+
+def _git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def checkout(project: Path) -> Path:
+    """A checkout of git with keys of three releases, all committed."""
+    write(project / "conf/a.yaml", OLD)
+    write(project / "conf/b.yaml", "model:\n  tensor_model_parallel_size: 2\n  enable_cuda_graph: true\n")
+    _git(project, "init", "-q")
+    _git(project, "config", "user.name", "A Person")
+    _git(project, "config", "user.email", "person@example.org")
+    _git(project, "add", ".")
+    _git(project, "commit", "-q", "-m", "Old keys")
+    return project
+
+
+def test_steps_commit_nothing_where_nothing_changes(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
+    result = cgmigrate("upgrade", "--fix", "--step", "--commit", "--from", "0.12", "--to", "0.14", ".")
+    assert result.exit_code == 0, result.output
+    assert _git(checkout, "log", "--format=%s") == "Old keys\n"
+
+
+def test_each_step_commits_its_sets_with_the_proof(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
+    result = cgmigrate("upgrade", "--fix", "--step", "--commit", "--from", "0.14", "--to", "0.18", ".")
+    assert [line for line in result.stderr.splitlines() if "->" in line][:4] == [
+        "0.14 -> 0.15",
+        "0.15 -> 0.16",
+        "0.16 -> 0.17",
+        "0.17 -> 0.18",
+    ]
+    assert _git(checkout, "log", "--reverse", "--format=%s").splitlines() == [
+        "Old keys",
+        "megatron-core 0.15: enable-cuda-graph in conf/b.yaml",
+        "megatron-core 0.16: norm-epsilon in conf/a.yaml",
+        "megatron-core 0.17: legacy-tokenizer, hybrid-mlp-ratio in conf/a.yaml",
+    ]
+    message = _git(checkout, "log", "-1", "--format=%b", "--", "conf/b.yaml")
+    assert "- conf/b.yaml:3: `enable_cuda_graph` is deprecated" in message
+    assert "  write `cuda_graph_impl: local` (safe: 0.14: whole layers (local) -> 0.15: the same)\n" in message
+    assert _git(checkout, "status", "--porcelain") == ""
+
+
+def test_files_of_one_set_are_one_commit(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(checkout / "conf/c.yaml", "defaults: [b]\nmodel:\n  cuda_graph_scope: full_iteration\n")
+    _git(checkout, "add", ".")
+    _git(checkout, "commit", "-q", "-m", "A configuration on top of another")
+    cgmigrate("upgrade", "--fix", "--commit", "--from", "0.17", "--to", "0.18", "conf/b.yaml", "conf/c.yaml")
+    log = _git(checkout, "log", "--format=", "--name-only", "-1").split()
+    assert log == ["conf/b.yaml", "conf/c.yaml"], _git(checkout, "log", "--stat")
+
+
+def test_changes_of_the_user_are_not_committed(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(checkout / "notes.txt", "mine\n")
+    result = cgmigrate("upgrade", "--fix", "--commit", *RELEASES, ".")
+    assert result.exit_code == 2, result.output
+    assert "the checkout has changes of its own; commit or stash them first" in result.stderr
+    assert (checkout / "conf/a.yaml").read_text() == OLD
+
+
+def test_a_file_that_git_ignores_is_written_and_reported(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(checkout / ".git/info/exclude", "own/\n")
+    write(checkout / "own/a.yaml", OLD)
+    result = cgmigrate("upgrade", "--fix", "--commit", *RELEASES, "own/a.yaml")
+    assert result.exit_code == 2, result.output
+    assert "error: written, but git does not commit own/a.yaml" in result.stderr
+    assert (checkout / "own/a.yaml").read_text() == NEW
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        (["--step", "--from", "0.15"], "--step needs --fix"),
+        (["--fix", "--step"], "--step needs --from"),
+        (["--fix", "--step", "--from", "0.18", "--to", "0.18"], "--step needs two releases"),
+        (["--commit", "--fix", "--diff"], "--commit writes: remove --diff"),
+    ],
+)
+def test_steps_and_commits_are_of_fix(
+    project: Path, cgmigrate: Callable[..., Any], options: list[str], reason: str
+) -> None:
+    result = cgmigrate("upgrade", *options, ".")
+    assert result.exit_code == 2, result.output
+    assert reason in result.stderr

@@ -1,0 +1,63 @@
+"""``cgmigrate upgrade``: what changes between two releases, in one step or from one minor release to the next."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import click
+
+from cgmigrate.cli import check as checking
+from cgmigrate.cli import fix as fixing
+from cgmigrate.cli.commits import check_committable
+from cgmigrate.cli.options import CheckMode, FixMode, Reporting, Selection, UpgradeMode
+from cgmigrate.megatron.releases import ACCEPTED, NEWEST
+from cgmigrate.megatron.rule_data import upgrade_rules
+
+
+def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> int:
+    """Show what changes, or write it; return the exit status. Raises click.ClickException."""
+    _check(selection, mode)
+    selection = selection._replace(
+        paths=selection.paths or (".",),
+        rule_folders=(*selection.rule_folders, upgrade_rules()),
+    )
+    if not (mode.diff or mode.writes):
+        if reporting.format is None:
+            reporting = reporting._replace(table="impact")
+        return checking.check(selection, reporting, CheckMode())
+    if mode.commits:
+        check_committable(selection.paths)
+    fix_mode = FixMode(diff=mode.diff, unsafe_fixes=mode.unsafe_fixes, commits=mode.commits)
+    if not mode.steps:
+        return fixing.fix(selection, reporting, fix_mode)
+    return _by_steps(selection, reporting, fix_mode)
+
+
+def _by_steps(selection: Selection, reporting: Reporting, mode: FixMode) -> int:
+    """Write the fixes of one minor release after the other; what remains is reported once, by the last step."""
+    assert selection.source is not None
+    last = selection.target or NEWEST
+    status = 0
+    for source, target in pairwise(one for one in ACCEPTED if selection.source <= one <= last):
+        click.echo(f"{source} -> {target}", err=True)
+        step = selection._replace(source=source, target=target)
+        ended = fixing.fix(step, reporting, mode if target == last else mode._replace(fix_only=True))
+        status = max(status, ended)
+    return status
+
+
+def _check(selection: Selection, mode: UpgradeMode) -> None:
+    """Check the options against each other. Raises click.UsageError."""
+    if mode.unsafe_fixes and not (mode.diff or mode.writes):
+        raise click.UsageError("--unsafe-fixes needs --diff or --fix")
+    for name, given in (("--step", mode.steps), ("--commit", mode.commits)):
+        if given and not mode.writes:
+            raise click.UsageError(f"{name} needs --fix")
+        if given and mode.diff:
+            raise click.UsageError(f"{name} writes: remove --diff")
+    if not mode.steps:
+        return
+    if selection.source is None:
+        raise click.UsageError("--step needs --from")
+    if selection.source == (selection.target or NEWEST):
+        raise click.UsageError("--step needs two releases")
