@@ -1,9 +1,10 @@
 """Table of the code that releases of Megatron-LM no longer have as it was: names of modules, and parameters.
 
-``python scripts/code_tables.py CLONE`` reads the tags ``core_v*`` of a clone of Megatron-LM and writes
-``rules/code.json``: for each module the names that it had in a release and has not in the newest one, with the first
-release without them and, where the name is defined in one other module there, that module; and for each function or
-class whose parameters changed so that a call of before may fail, its parameters by release.
+``python scripts/code_tables.py CLONE BRIDGE`` reads the tags ``core_v*`` of a clone of Megatron-LM, and of one of
+Megatron-Bridge the tags whose submodule is of these releases. It writes ``rules/code.json``: for each module the names
+that it had in a release and has not in the newest one, with the first release without them and, where the name is
+defined in one other module there, that module; and for each function or class whose parameters changed so that a call
+of before may fail, its parameters by release.
 
 Sources are parsed, nothing is run: modules that need a GPU machine's packages are read like others.
 """
@@ -17,7 +18,7 @@ import json
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -28,6 +29,9 @@ ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "rules/code.json"
 PACKAGES = ("megatron/core", "megatron/training", "megatron/legacy", "megatron/inference", "megatron/post_training")
 LAST_PATCHES = ("0.12.3", "0.13.1", "0.14.0", "0.15.3", "0.16.1", "0.17.1", "0.18.2", "0.19.0")
+BRIDGE = "megatron.bridge"
+BRIDGES = {"0.14": "0.1.0rc4", "0.15": "0.2.2", "0.16": "0.3.1", "0.17": "0.4.2", "0.18": "0.5.1", "0.19": "0.6.0"}
+"""The tag of Megatron-Bridge for each release of megatron-core: its submodule, of 0.1 its requirement."""
 
 
 @dataclass
@@ -95,14 +99,14 @@ class Release:
     modules: dict[str, Module]
 
     @classmethod
-    def at_tag(cls, clone: str, tag: str) -> Release:
-        """Read the modules of a tag."""
+    def at_tag(cls, clone: str, tag: str, packages: Iterable[str]) -> Release:
+        """Read the modules that the packages have at a tag; ``tag`` may end with a folder, as in ``v0.6.0:src``."""
         packed = subprocess.run(
             ["git", "-C", clone, "archive", tag, "megatron"], check=True, capture_output=True
         ).stdout
         with tempfile.TemporaryDirectory() as scratch, tarfile.open(fileobj=BytesIO(packed)) as archive:
             archive.extractall(scratch, filter="data")
-            paths = [one for package in PACKAGES for one in sorted(Path(scratch, package).rglob("*.py"))]
+            paths = [one for package in packages for one in sorted(Path(scratch, package).rglob("*.py"))]
             modules = {}
             for path in paths:
                 parts = path.relative_to(scratch).with_suffix("").parts
@@ -111,45 +115,57 @@ class Release:
                 modules[name] = Module.of(name, is_package, path.read_text("utf-8"))
         return cls(modules)
 
-    def home(self, module: str, name: str, seen: frozenset[str] = frozenset()) -> str:
-        """Return the module of Megatron that defines a name of a module; empty where it comes from elsewhere."""
+    def origin(self, module: str, name: str, seen: frozenset[str] = frozenset()) -> tuple[str, str]:
+        """Return the module that defines what a name of a module is, and its name there.
+
+        Both are empty where it is of none of these packages.
+        """
         if (one := self.modules.get(module)) is None or module in seen:
-            return ""
+            return "", ""
         if name in one.defined:
-            return module
+            return module, name
         if name in one.imported:
-            source, original = one.imported[name]
-            return self.home(source, original, seen | {module}) if original == name else ""
-        places = (self.home(star, name, seen | {module}) for star in one.stars)
-        return next(filter(None, places), "")
+            return self.origin(*one.imported[name], seen | {module})
+        places = (self.origin(star, name, seen | {module}) for star in one.stars)
+        return next((place for place in places if place[0]), ("", ""))
+
+    def home(self, module: str, name: str) -> str:
+        """Return the module that defines a name of a module under that name; empty where it comes from elsewhere."""
+        home, original = self.origin(module, name)
+        return home if original == name else ""
 
     def names(self, module: str, seen: frozenset[str] = frozenset()) -> set[str]:
-        """Return the names of Megatron that code can import from a module."""
+        """Return the names of these packages that code can import from a module."""
         one = self.modules.get(module)
         if one is None or module in seen:
             return set()
         starred = {name for star in one.stars for name in self.names(star, seen | {module})}
-        own = {*one.defined, *(name for name in one.imported if self.home(module, name)), *starred}
+        own = {*one.defined, *(name for name in one.imported if self.origin(module, name)[0]), *starred}
         return {name for name in own if not name.startswith("__")}
 
-    def parameters(self, module: str, name: str) -> str:
-        """Return the parameters of a function or class that a module defines; empty for one without any of its own."""
+    def gives_any(self, module: str) -> bool:
+        """Return whether a module has names that its text does not show."""
+        return module in self.modules and "__getattr__" in self.modules[module].defined
+
+    def parameters(self, module: str, name: str) -> str | None:
+        """Return the parameters of a function or class that a module defines; None where they are not written."""
         node = self.modules[module].defined.get(name)
         if isinstance(node, ast.ClassDef):
             node = next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
-            return str(Parameters.of(node.args, is_method=True)) if node else ""
+            return str(Parameters.of(node.args, is_method=True)) if node else None
         if not isinstance(node, ast.FunctionDef):
-            return ""
-        return self._of_other(module, node) or str(Parameters.of(node.args))
+            return None
+        other = self._of_other(module, node)
+        return str(Parameters.of(node.args)) if other is None else other
 
-    def _of_other(self, module: str, node: ast.FunctionDef) -> str:
-        """Return the parameters of the function to which another one passes all that it gets; empty without one."""
+    def _of_other(self, module: str, node: ast.FunctionDef) -> str | None:
+        """Return the parameters of the function to which another one passes all that it gets; None without one."""
         for call in ast.walk(node) if ast.unparse(node.args) == "*args, **kwargs" else ():
             match call:
                 case ast.Call(func=ast.Name(id=name), args=[ast.Starred()], keywords=[ast.keyword(arg=None)]):
                     home = self.home(module, name)
-                    return self.parameters(home, name) if home else ""
-        return ""
+                    return self.parameters(home, name) if home else None
+        return None
 
 
 def aliases(releases: Mapping[str, Release]) -> dict[str, str]:
@@ -177,6 +193,8 @@ def gone(releases: Mapping[str, Release]) -> dict[str, dict[str, list[object]]]:
         for module in releases[before].modules:
             left = set.union(*(one.names(module) for one in later))
             is_gone = not any(module in one.modules for one in later)
+            if any(one.gives_any(module) for one in later):
+                continue
             if is_gone:
                 rows.setdefault(module, {})[""] = [after]
             for name in sorted(releases[before].names(module) - left):
@@ -191,13 +209,16 @@ def gone(releases: Mapping[str, Release]) -> dict[str, dict[str, list[object]]]:
 
 def _place(old: Release, new: Release, module: str, name: str) -> list[object]:
     """Return where a name is now and whether it is the same: the old module only passed it on, or the text is equal."""
-    homes = [one for one in new.modules if name in new.modules[one].defined and not one.startswith("megatron.legacy")]
+    every = [one for one in new.modules if name in new.modules[one].defined and not one.startswith("megatron.legacy")]
+    # Megatron-Bridge depends on Megatron-LM, and not the other way round.
+    homes = [one for one in every if one.startswith(BRIDGE) is module.startswith(BRIDGE)]
+    homes = homes or (every if module.startswith(BRIDGE) else [])
     home = old.home(module, name)
     if home in homes:
         return [home, True]
     if len(homes) != 1:
         return []
-    same_text = ast.dump(old.modules[home].defined[name]) == ast.dump(new.modules[homes[0]].defined[name])
+    same_text = home and ast.dump(old.modules[home].defined[name]) == ast.dump(new.modules[homes[0]].defined[name])
     return [homes[0], *([False] if same_text else [])]
 
 
@@ -208,9 +229,9 @@ def signatures(releases: Mapping[str, Release]) -> dict[str, dict[str, str]]:
     for module, name in sorted(places):
         history: dict[str, str] = {}
         for release, one in releases.items():
-            home = one.home(module, name)
-            text = one.parameters(home, name) if home else ""
-            if text and text != next(reversed(history.values()), ""):
+            home, original = one.origin(module, name)
+            text = one.parameters(home, original) if home else None
+            if text is not None and text != next(reversed(history.values()), None):
                 history[release] = text
         forms = [Parameters.read(text) for text in history.values()]
         if any(not after.accepts_all_of(before) for before, after in itertools.pairwise(forms)):
@@ -222,9 +243,13 @@ def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("clone", help="a clone of Megatron-LM with its tags")
-    clone = parser.parse_args().clone
-    releases = {one.rpartition(".")[0]: Release.at_tag(clone, f"core_v{one}") for one in LAST_PATCHES}
+    parser.add_argument("bridge", help="a clone of Megatron-Bridge with its tags")
+    options = parser.parse_args()
+    releases = {one.rpartition(".")[0]: Release.at_tag(options.clone, f"core_v{one}", PACKAGES) for one in LAST_PATCHES}
+    for release, tag in BRIDGES.items():
+        releases[release].modules |= Release.at_tag(options.bridge, f"v{tag}:src", ["megatron/bridge"]).modules
     table: dict[str, Mapping[str, object]] = {
+        "packages": {BRIDGE: {release: ".".join(tag.split(".")[:2]) for release, tag in BRIDGES.items()}},
         "aliases": aliases(releases),
         "gone": gone(releases),
         "parameters": signatures(releases),

@@ -245,7 +245,8 @@ def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> No
 
     Beside the rules of `check` it has those whose codes begin with UPG (`cgmigrate rules` lists them): settings, flags
     and attributes of arguments that are renamed or gone, defaults that changed and are not written, and imports and
-    calls of Megatron-LM that a release does not take. With --output-format, each diagnostic is shown as `check` does.
+    calls of Megatron-LM and Megatron-Bridge that a release does not take. With --output-format, each diagnostic is
+    shown as `check` does.
 
     \b
     Exit status:

@@ -50,10 +50,10 @@ def _check(selection: Selection, mode: UpgradeMode) -> None:
     """Check the options against each other. Raises click.UsageError."""
     if mode.unsafe_fixes and not (mode.diff or mode.writes):
         raise click.UsageError("--unsafe-fixes needs --diff or --fix")
-    for name, given in (("--step", mode.steps), ("--commit", mode.commits)):
-        if given and not mode.writes:
+    for name, is_on in (("--step", mode.steps), ("--commit", mode.commits)):
+        if is_on and not mode.writes:
             raise click.UsageError(f"{name} needs --fix")
-        if given and mode.diff:
+        if is_on and mode.diff:
             raise click.UsageError(f"{name} writes: remove --diff")
     if not mode.steps:
         return

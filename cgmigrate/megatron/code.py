@@ -64,6 +64,9 @@ class Parameters:
         calls = [CallShape(len(before.positional), frozenset(before.named))]
         calls += [CallShape(count, frozenset()) for count in range(len(before.positional))]
         calls += [CallShape(0, frozenset((*before.positional, *before.named)))]
+        # One argument more than its parameters, where it takes any.
+        calls += [CallShape(len(before.positional) + 1, frozenset(before.named))] if before.open_list else []
+        calls += [CallShape(0, frozenset((*before.positional, *before.named, "_")))] if before.open_names else []
         right = [call for call in calls if not call.mismatch(before)]
         return not any(call.mismatch(self) or call.moved(before, self) for call in right)
 
@@ -122,11 +125,20 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class CodeTable:
-    """The table of all releases; ``aliases`` are other names of modules, such as ``megatron.core.mpu``."""
+    """The table of all releases; ``aliases`` are other names of modules, such as ``megatron.core.mpu``.
 
+    ``packages`` are the releases of packages that are built on megatron-core, by its own.
+    """
+
+    packages: Mapping[str, Mapping[str, str]]
     aliases: Mapping[str, str]
     gone: Mapping[str, Mapping[str, list[object]]]
     parameters: Mapping[str, Mapping[str, str]]
+
+    def release_words(self, module: str, release: Release) -> str:
+        """Return the name and the release of the package that has a module: ``Megatron-Bridge 0.4``."""
+        own = next((rows for package, rows in self.packages.items() if f"{module}.".startswith(f"{package}.")), None)
+        return f"Megatron-Bridge {own[str(release)]}" if own else f"megatron-core {release}"
 
     def gone_name(self, module: str, name: str) -> Gone | None:
         """Return what became of a name that a module had; None if it still has it, or never had it."""
@@ -136,6 +148,21 @@ class CodeTable:
             return None
         since, *place = row
         return Gone(release_of(str(since)), *place)  # type: ignore[arg-type]
+
+    def gone_module(self, module: str, since: Release) -> str:
+        """Return the message that a release has a module no longer."""
+        return f"{self.release_words(module, since)} has no module `{module}`"
+
+    def gone_names(self, module: str, names: Mapping[str, Gone], since: Release) -> str:
+        """Return the message that a release has names of a module no longer, and where such names are there."""
+        places: dict[str, list[str]] = {}
+        for name, one in names.items():
+            now = f", which `{one.module}` has" if one.module else ""
+            if one.module and one.is_same is None:
+                now = f" (another one is in `{one.module}`)"
+            places.setdefault(now, []).append(f"`{name}`")
+        parts = [" and ".join(every) + now for now, every in places.items()]
+        return f"`{module}` of {self.release_words(module, since)} has no {'; and no '.join(parts)}"
 
     def is_row(self, module: str, name: str) -> bool:
         """Return whether a name of a module is gone by itself, and not with its module."""
@@ -178,4 +205,4 @@ class CodeTable:
 def load() -> CodeTable:
     """Read the table that ships with cgmigrate."""
     data = json.loads((rules_folder() / "code.json").read_text("utf-8"))
-    return CodeTable(data["aliases"], data["gone"], data["parameters"])
+    return CodeTable(**data)

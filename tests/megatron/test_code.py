@@ -11,6 +11,8 @@ import pytest
 
 from cgmigrate.megatron.code import CallShape, Parameters, load
 from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.versions import parse_release
+from tests.support.paths import FETCHED
 from tests.support.release_tables import installed
 
 
@@ -54,9 +56,39 @@ def test_the_installed_release_has_the_last_known_parameters() -> None:
     assert checked > 50
 
 
+@pytest.mark.parametrize(("wheel", "release"), [("megatron-bridge-0.4.2", "0.17"), ("megatron-bridge-0.6.2", "0.19")])
+def test_the_wheels_of_megatron_bridge_do_not_have_what_is_gone(wheel: str, release: str) -> None:
+    if not (folder := FETCHED / wheel).is_dir():
+        pytest.skip(f"{folder} is missing; .ci/run fetches it")
+    checked = 0
+    for module, names in load().gone.items():
+        path = folder.joinpath(*module.split("."))
+        own = [one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()]
+        for name in names if module.startswith("megatron.bridge") else ():
+            gone = load().gone_name(module, name)
+            if gone is not None and gone.since <= parse_release(release):
+                checked += 1
+                # A word of the source that is no name at all, such as one in a docstring, would be a false alarm.
+                assert not own or (name and name not in _bound_in(own[0])), f"{module}.{name}"
+    assert checked > 300
+
+
+def _bound_in(path: Path) -> set[str]:
+    """Return what a module defines, assigns and imports at its top."""
+    tree = ast.parse(path.read_text())
+    names = {node.name for node in tree.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom):
+            names |= {one.asname or one.name for one in node.names if (node.module or "").startswith("megatron")}
+        elif isinstance(node, ast.Assign):
+            names |= {one.id for one in node.targets if isinstance(one, ast.Name)}
+    return names
+
+
 TE_LAYERS = "megatron.core.transformer.custom_layers.transformer_engine"
 LAYER_SPEC = "core.models.gpt.gpt_layer_specs.get_gpt_layer_local_spec"
 INITIALIZE = "training.initialize.initialize_megatron"
+RECIPE = "bridge.recipes.llama.llama3_8b_pretrain_config"
 GEMM = "has no parameter `moe_use_legacy_grouped_gemm`"
 GROUP = "takes `is_hybrid_cp` as argument 2, where `cp_group` was"
 
@@ -69,6 +101,7 @@ GROUP = "takes `is_hybrid_cp` as argument 2, where `cp_group` was"
         ("megatron.core.process_groups_config", "ModelCommProcessGroups", "0.15", ""),
         ("megatron.core.mpu", "is_pipeline_stage_before_split", "0.14", ""),
         ("megatron.legacy.data", "anything", "0.17", ""),
+        ("megatron.bridge.models.llama", "Llama3ModelProvider8B", "0.17", ""),
     ],
 )  # fmt: skip
 def test_what_became_of_a_name(module: str, name: str, since: str, place: str) -> None:
@@ -79,6 +112,8 @@ def test_what_became_of_a_name(module: str, name: str, since: str, place: str) -
 
 def test_a_name_that_is_there_is_not_gone() -> None:
     assert load().gone_name("megatron.core.utils", "unwrap_model") is None
+    # Imported from another module, under this name.
+    assert load().gone_name("megatron.bridge.recipes.llama", "llama3_8b_pretrain_config") is None
 
 
 @pytest.mark.parametrize(
@@ -89,6 +124,8 @@ def test_a_name_that_is_there_is_not_gone() -> None:
         ("core.utils.get_batch_on_this_cp_rank", 1, ["cp_group"], [("0.18", "needs `is_hybrid_cp`", False)]),
         (INITIALIZE, 0, ["args_defaults"], [("0.18", "has no parameter `args_defaults`", False)]),
         (INITIALIZE, 0, [], []),
+        (RECIPE, 0, [], []),
+        (RECIPE, 0, ["dir"], [("0.16", "has no parameter `dir`", False)]),
         (LAYER_SPEC, 0, ["moe_use_legacy_grouped_gemm"], [("0.17", GEMM, False)]),
     ],
 )  # fmt: skip

@@ -6,12 +6,10 @@ What is written for several releases is skipped: see ``unguarded_code``.
 from __future__ import annotations
 
 import ast
-import os
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
 
+from cgmigrate.documents.dotted_names import PATH, is_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.python.unguarded_code import Placed, unguarded
@@ -20,12 +18,7 @@ from cgmigrate.megatron.code import CallShape, Gone, load
 from cgmigrate.megatron.releases import Release
 from cgmigrate.text.spans import Span
 
-_PACKAGE = "megatron."
-_PATH = re.compile(r"megatron(?:\.\w+){2,}\Z")
-"""A text that is the path of a module or of a name in one, as `mock.patch` and `import_module` take it."""
 _SAME_TEXT = "its definition has the same text there, and what that calls may be different"
-_SOURCES = ("", "src")
-"""Folders below a project in which its own modules are."""
 
 
 def code_problems(source: PythonSource, names: Names, first_index: int) -> Iterator[Problem]:
@@ -57,20 +50,20 @@ class _CodeReader:
                     yield from self._of_module(node, one.name)
             case ast.Attribute() as node:
                 yield from self._of_path(node, self._resolved(node, place))
-            case ast.Constant(value=str() as text) as node if _PATH.match(text):
+            case ast.Constant(value=str() as text) as node if PATH.match(text):
                 yield from self._of_path(node, text)
                 yield from self._of_module(node, text)
             case ast.Call() as node:
                 yield from self._of_call(node, place)
 
     def _is_of_megatron(self, module: str) -> bool:
-        return module.startswith(_PACKAGE) and not _is_own(os.path.dirname(self._names.path), module)
+        return is_of_megatron(module, self._names.path)
 
     def _of_import(self, node: ast.ImportFrom, module: str) -> Iterator[Problem]:
         gone = {one.name: known for one in node.names if (known := self._gone(module, one.name))}
         for since in sorted({one.since for one in gone.values()}):
             names = {name: one for name, one in gone.items() if one.since == since}
-            problem = self._problem(node, since, _message(module, names, since))
+            problem = self._problem(node, since, self._table.gone_names(module, names, since))
             places, same = {one.module for one in names.values()}, {one.is_same for one in names.values()}
             span = self._span_of_module(node, module)
             if len(names) == len(node.names) and len(places) == 1 and None not in same and span is not None:
@@ -91,14 +84,14 @@ class _CodeReader:
     def _of_module(self, node: ast.Import | ast.Constant, module: str) -> Iterator[Problem]:
         gone = self._table.gone_name(module, "") if self._is_of_megatron(module) else None
         if gone is not None:
-            yield self._problem(node, gone.since, f"megatron-core {gone.since} has no module `{module}`")
+            yield self._problem(node, gone.since, self._table.gone_module(module, gone.since))
 
     def _of_path(self, node: ast.Attribute | ast.Constant, path: str) -> Iterator[Problem]:
         module, _, name = path.rpartition(".")
         gone = self._table.gone_name(module, name) if self._is_of_megatron(module) else None
         # Of a module that is gone, the import is reported.
         if gone is not None and self._table.is_row(module, name):
-            yield self._problem(node, gone.since, _message(module, {name: gone}, gone.since))
+            yield self._problem(node, gone.since, self._table.gone_names(module, {name: gone}, gone.since))
 
     def _of_call(self, call: ast.Call, place: Placed) -> Iterator[Problem]:
         function, arguments, is_part = self._called(call, place)
@@ -111,7 +104,8 @@ class _CodeReader:
         shape = CallShape(min([*stars, len(arguments)]), named, is_open=is_open)
         for since, why, is_silent in self._table.mismatches(function, shape):
             kind = ProblemKind.MOVED_ARGUMENT if is_silent else ProblemKind.CHANGED_CALL
-            message = f"`{function.rpartition('.')[2]}` of megatron-core {since} {why}"
+            release = self._table.release_words(function, since)
+            message = f"`{function.rpartition('.')[2]}` of {release} {why}"
             yield Problem(kind, self._source.span(call.func), message, since=since)
 
     def _called(self, call: ast.Call, place: Placed) -> tuple[str, list[ast.expr], bool]:
@@ -131,25 +125,3 @@ class _CodeReader:
 
     def _problem(self, node: ast.stmt | ast.expr, since: Release, message: str) -> Problem:
         return Problem(ProblemKind.GONE_NAME, self._source.span(node), message, since=since)
-
-
-def _message(module: str, names: Mapping[str, Gone], since: Release) -> str:
-    places: dict[str, list[str]] = {}
-    for name, one in names.items():
-        now = f", which `{one.module}` has" if one.module else ""
-        if one.module and one.is_same is None:
-            now = f" (another one is in `{one.module}`)"
-        places.setdefault(now, []).append(f"`{name}`")
-    parts = [" and ".join(every) + now for now, every in places.items()]
-    return f"`{module}` of megatron-core {since} has no {'; and no '.join(parts)}"
-
-
-@cache
-def _is_own(folder: str, module: str) -> bool:
-    """Return whether a module is that of the project itself, in a folder or in one above it."""
-    for source in _SOURCES:
-        path = os.path.join(folder, source, *module.split("."))
-        if os.path.isfile(path + ".py") or os.path.isdir(path):
-            return True
-    above = os.path.dirname(folder)
-    return above != folder and _is_own(above, module)

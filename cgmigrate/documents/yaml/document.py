@@ -75,6 +75,10 @@ class YamlDocument(TextDocument):
                 self.top_level_words += top_level_words(root)
         closing = closing_order(self.roots)
         self.problems += command_lines(closing, self.text, self.catalogue)
+        if self.catalogue.reads_code:
+            from cgmigrate.documents.yaml.code_names import code_names
+
+            self.problems += code_names(closing, self.path)
         merged = merges_in(closing)
         prefixes = prefixes_of(closing, merged, self.catalogue)
         if sum(len(prefixes.get(mapping, ())) for mapping in merged) > _MAX_MERGED:
