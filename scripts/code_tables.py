@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 
-from cgmigrate.megatron.code import Parameters
+from cgmigrate.megatron.code import CallShape, Parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLE = ROOT / "rules/code.json"
@@ -167,6 +167,36 @@ class Release:
                     return self.parameters(home, name) if home else None
         return None
 
+    def callbacks(self, module: str, name: str, seen: frozenset[str] = frozenset()) -> dict[str, set[CallShape]]:
+        """Return how a function calls what it gets, by parameter; what it passes on to another function included."""
+        node = self.modules[module].defined.get(name)
+        if not isinstance(node, ast.FunctionDef) or f"{module}.{name}" in seen:
+            return {}
+        parameters = Parameters.of(node.args).names
+        calls: dict[str, set[CallShape]] = {}
+        for call in ast.walk(node):
+            match call:
+                case ast.Call(func=ast.Name(id=one)) if one in parameters:
+                    calls.setdefault(one, set()).update(CallShape.of(call))
+                case ast.Call(func=ast.Name(id=one)):
+                    home, original = self.origin(module, one)
+                    below = self.callbacks(home, original, seen | {f"{module}.{name}"}) if home else {}
+                    text = self.parameters(home, original) if below else None
+                    for argument, shapes in _passed_on(call, Parameters.read(text or ""), below):
+                        if argument in parameters:
+                            calls.setdefault(argument, set()).update(shapes)
+        return calls
+
+
+def _passed_on(
+    call: ast.Call, of: Parameters, callbacks: Mapping[str, set[CallShape]]
+) -> Iterator[tuple[str, set[CallShape]]]:
+    """Yield the names that a call passes on to parameters which the called function calls, each with its calls."""
+    pairs = [*zip(of.positional, call.args, strict=False), *((one.arg, one.value) for one in call.keywords)]
+    for parameter, value in pairs:
+        if isinstance(value, ast.Name) and parameter in callbacks:
+            yield value.id, callbacks[parameter]
+
 
 def aliases(releases: Mapping[str, Release]) -> dict[str, str]:
     """Return the modules that packages have under another name: `megatron.core.mpu`."""
@@ -239,6 +269,31 @@ def signatures(releases: Mapping[str, Release]) -> dict[str, dict[str, str]]:
     return rows
 
 
+def callbacks(releases: Mapping[str, Release]) -> dict[str, dict[str, dict[str, list[object]]]]:
+    """Return how functions call what they get, where that changed: by function, parameter and release.
+
+    A row has the position of the parameter, -1 for one without, and for each call the number of arguments by position
+    and the names of the others.
+    """
+    rows: dict[str, dict[str, dict[str, list[object]]]] = {}
+    places = {(module, name) for one in releases.values() for module in one.modules for name in one.names(module)}
+    for module, name in sorted(places):
+        for release, one in releases.items():
+            home, original = one.origin(module, name)
+            for parameter, calls in (one.callbacks(home, original) if home else {}).items():
+                positional = Parameters.read(one.parameters(home, original) or "").positional
+                position = positional.index(parameter) if parameter in positional else -1
+                row = [position, sorted([call.positional, sorted(call.names)] for call in calls)]
+                history = rows.setdefault(f"{module}.{name}", {}).setdefault(parameter, {})
+                if calls and [row[1]] != [one[1] for one in list(history.values())[-1:]]:
+                    history[release] = row
+    changed = {
+        function: {parameter: history for parameter, history in sorted(of.items()) if len(history) > 1}
+        for function, of in rows.items()
+    }
+    return {function: of for function, of in changed.items() if of}
+
+
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -253,6 +308,7 @@ def main() -> None:
         "aliases": aliases(releases),
         "gone": gone(releases),
         "parameters": signatures(releases),
+        "callbacks": callbacks(releases),
     }
     lines = (
         f"{json.dumps(part)}: {{\n"

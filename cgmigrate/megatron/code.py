@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import rules_folder
@@ -79,6 +80,13 @@ class CallShape:
     names: frozenset[str]
     is_open: bool = False
 
+    @classmethod
+    def of(cls, call: ast.Call) -> Iterator[CallShape]:
+        """Yield the shape of a call; nothing for one whose arguments are not all shown."""
+        names = [one.arg for one in call.keywords]
+        if None not in names and not any(isinstance(one, ast.Starred) for one in call.args):
+            yield cls(len(call.args), frozenset(filter(None, names)))
+
     def mismatch(self, after: Parameters) -> str:
         """Return why a function fails with the call; empty where it does not, as far as its arguments are shown."""
         if not after.open_names and (unknown := sorted(self.names - after.names)):
@@ -134,6 +142,8 @@ class CodeTable:
     aliases: Mapping[str, str]
     gone: Mapping[str, Mapping[str, list[object]]]
     parameters: Mapping[str, Mapping[str, str]]
+    callbacks: Mapping[str, Mapping[str, Mapping[str, list[Any]]]]
+    """By function and parameter, how a release calls what it gets there, and the position of the parameter."""
 
     def release_words(self, module: str, release: Release) -> str:
         """Return the name and the release of the package that has a module: ``Megatron-Bridge 0.4``."""
@@ -178,13 +188,16 @@ class CodeTable:
                     since = release if parameter in before.names - after.names else since
         return since
 
-    def _history(self, function: str) -> list[tuple[Release, Parameters]]:
-        """Return the parameters of a function by release; of one that moved, those at its new place."""
+    def _home(self, function: str) -> str:
+        """Return the full name of a function; of one that moved, that of its new place."""
         module, _, name = function.rpartition(".")
         module = self.aliases.get(module, module)
         gone = self.gone_name(module, name)
-        home = gone.module if gone is not None and gone.is_same is not None else module
-        forms = self.parameters.get(f"{home}.{name}", {})
+        return f"{gone.module if gone is not None and gone.is_same is not None else module}.{name}"
+
+    def _history(self, function: str) -> list[tuple[Release, Parameters]]:
+        """Return the parameters of a function by release."""
+        forms = self.parameters.get(self._home(function), {})
         return [(release_of(release), Parameters.read(text)) for release, text in forms.items()]
 
     def mismatches(self, function: str, call: CallShape) -> Iterator[tuple[Release, str, bool]]:
@@ -199,6 +212,19 @@ class CodeTable:
             why = call.mismatch(after)
             if why or (moved := call.moved(before, after)):
                 yield release, why or moved, not why
+
+    def refused_callbacks(self, function: str, argument: str | int, taken: Parameters) -> Iterator[tuple[Release, str]]:
+        """Yield each release that calls what a function gets in a way in which it cannot be called, with the reason.
+
+        ``argument`` is the name of the parameter, or its position; ``taken`` are the parameters of what it gets. The
+        release before has to call it in a way that works.
+        """
+        for name, history in self.callbacks.get(self._home(function), {}).items():
+            for (_, (position, before)), (release, (_, after)) in itertools.pairwise(history.items()):
+                whys = [CallShape(count, frozenset(names)).mismatch(taken) for count, names in after]
+                works = any(not CallShape(count, frozenset(names)).mismatch(taken) for count, names in before)
+                if argument in (name, position) and works and all(whys):
+                    yield release_of(release), whys[0]
 
 
 @cache

@@ -136,6 +136,25 @@ def test_a_call_that_a_release_does_not_take(
     assert [(str(release), why, is_silent) for release, why, is_silent in mismatches] == expected
 
 
+@pytest.mark.parametrize(
+    ("argument", "taken", "expected"),
+    [
+        (1, "pre_process=0, post_process=0, vp_stage=0, config=0, pg_collection=0", []),
+        (1, "pre_process=0, post_process=0, **rest", []),
+        (1, "pre_process=0, post_process=0", [("0.16", "has no parameter `config`, `pg_collection`")]),
+        ("model_provider", "pre_process, post_process", [("0.16", "has no parameter `config`, `pg_collection`")]),
+        # It is no model provider in any release.
+        (1, "path", []),
+        (0, "pre_process, post_process", []),
+    ],
+)
+def test_a_function_that_is_passed_on_and_called_otherwise(
+    argument: str | int, taken: str, expected: list[tuple[str, str]]
+) -> None:
+    refused = load().refused_callbacks("megatron.training.pretrain", argument, Parameters.read(taken))
+    assert [(str(release), why) for release, why in refused] == expected
+
+
 def test_parameters_are_read_as_they_are_written() -> None:
     def function(a: int, b: int = 1, *, c: int, d: int = 2, **rest: int) -> None: ...
 

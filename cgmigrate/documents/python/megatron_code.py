@@ -6,15 +6,17 @@ What is written for several releases is skipped: see ``unguarded_code``.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
 from cgmigrate.documents.dotted_names import PATH, is_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.python.unguarded_code import Placed, unguarded
 from cgmigrate.documents.sites import Problem, ProblemKind
-from cgmigrate.megatron.code import CallShape, Gone, load
+from cgmigrate.megatron.code import CallShape, Gone, Parameters, load
 from cgmigrate.megatron.releases import Release
 from cgmigrate.text.spans import Span
 
@@ -107,6 +109,29 @@ class _CodeReader:
             release = self._table.release_words(function, since)
             message = f"`{function.rpartition('.')[2]}` of {release} {why}"
             yield Problem(kind, self._source.span(call.func), message, since=since)
+        passed = [*enumerate(arguments[: shape.positional]), *((one.arg, one.value) for one in call.keywords)]
+        for argument, value in passed if not is_part else ():
+            if argument is not None and isinstance(value, ast.Name) and value.id in self._functions:
+                yield from self._of_callback(function, argument, value)
+
+    def _of_callback(self, function: str, argument: str | int, passed: ast.Name) -> Iterator[Problem]:
+        """Yield the releases that call a function of the file, which is passed on, with what it does not take."""
+        name = function.rpartition(".")[2]
+        for since, why in self._table.refused_callbacks(function, argument, self._functions[passed.id]):
+            release = self._table.release_words(function, since)
+            message = f"`{name}` of {release} calls `{passed.id}` with other arguments: it {why}"
+            yield Problem(ProblemKind.CHANGED_CALL, self._source.span(passed), message, since=since)
+
+    @cached_property
+    def _functions(self) -> dict[str, Parameters]:
+        """The parameters of the functions that the file defines once, and as they are."""
+        defined = [node for node in self._source.tree.body if isinstance(node, ast.FunctionDef)]
+        counts = Counter(node.name for node in defined)
+        return {
+            node.name: Parameters.of(node.args)
+            for node in defined
+            if counts[node.name] == 1 and not node.decorator_list
+        }
 
     def _called(self, call: ast.Call, place: Placed) -> tuple[str, list[ast.expr], bool]:
         """Return the function that a call runs, its arguments, and whether there will be more of them."""
