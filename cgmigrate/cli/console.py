@@ -132,10 +132,10 @@ class Output:
         rules = self.run.known_rules if self.reported else {}
         seen = self.run.discovery.files_seen
         report = RunReport(seen, self.reported, rules, self.input_errors, self.run.notes, self.run.resolutions)
-        if not (self.for_people and self.reported):
-            return report
-        from cgmigrate.cli.next_command import next_command
+        from cgmigrate.cli.next_command import check_command, next_command
 
+        if not (self.for_people and self.reported):
+            return replace(report, check_command=check_command())
         return replace(report, next_command=next_command(self.reported, self.run.unfollowed))
 
     def summary(self, text: str) -> None:

@@ -46,6 +46,17 @@ def next_command(diagnostics: Sequence[Reported], unfollowed: Sequence[str] = ()
     return explain_command([one for one in diagnostics if one.path in files] or diagnostics)
 
 
+def check_command() -> str:
+    """Return the command that checks the same files again; empty outside of a command line."""
+    context = click.get_current_context(silent=True)
+    if context is None or _is_stdin():
+        return ""
+    name = "upgrade" if context.info_name == "upgrade" else "check"
+    paths = [str(path) for path in context.params["paths"]] or ["."]
+    guard = ["--"] if any(path.startswith("-") for path in paths) else []
+    return shlex.join(["cgmigrate", name, *_options(context), *guard, *paths])
+
+
 def explain_command(diagnostics: Sequence[Reported]) -> str:
     """Return the command that explains the largest withheld set, or else the most frequent rule.
 

@@ -24,7 +24,7 @@ class Format(NamedTuple):
 ALL_FORMATS = (
     Format("full", for_people=True, details=True),
     Format("concise", for_people=True),
-    Format("json", edits=True),
+    Format("json", edits=True, details=True),
     Format("sarif", edits=True),
     Format("github"),
     Format("gitlab"),

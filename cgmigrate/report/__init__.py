@@ -143,6 +143,8 @@ class RunReport:
     """The releases that were used, each with the reason."""
     next_command: str = ""
     """The command to run next; empty if there is none."""
+    check_command: str = ""
+    """The command that checks the same files again, in the formats for programs."""
 
     @property
     def failed(self) -> bool:

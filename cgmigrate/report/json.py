@@ -40,6 +40,7 @@ def render(report: RunReport) -> str:
         "findings": [as_data(reported, report) for reported in report.diagnostics],
         "troubles": [{"path": t.path, "reason": t.reason, "error": t.missing} for t in report.input_errors],
         "notes": list(report.notes),
+        "check_again": report.check_command,
     }
     return in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
@@ -78,6 +79,7 @@ def _fix(fix: Fix, reported: Reported) -> dict[str, Any]:
         "id": fix.id,
         "safety": fix.applicability,
         "description": reported.diagnostic.fix_text,
+        "proof": reported.proof,
         "files": list(map(readable, fix.paths)),
         "edits": [{**_from(r.start), **_to(r.end), "text": r.text} for r in replacements],
     }

@@ -152,6 +152,7 @@ def test_json_holds_the_run_the_diagnostics_and_the_edits(project: Path, cgmigra
     assert document["version"] == 2
     assert document["tool"]["name"] == "cgmigrate"
     assert document["releases"] == [{"from": "0.17", "to": "0.19"}]
+    assert document["check_again"] == "cgmigrate check --from 0.17 nowhere ."
     first, second, *refused = document["findings"]
     assert document["summary"] == {
         "files": 2,
@@ -173,6 +174,7 @@ def test_json_holds_the_run_the_diagnostics_and_the_edits(project: Path, cgmigra
     assert (first["rule"], first["name"], first["severity"]) == ("CG102", "external-cuda-graph", "warning")
     assert first["fix"]["safety"] == "safe"
     assert first["fix"]["description"] == "write `cuda_graph_impl: transformer_engine`"
+    assert first["fix"]["proof"] == "0.17: attn per layer (TE) in training -> 0.19: the same"
     # Both names of the pair are rewritten together, or the file would not run in between.
     assert first["fix"]["edits"] == second["fix"]["edits"]
     assert edited(TWO, first["fix"]["edits"]) == (
