@@ -341,6 +341,16 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     sys.exit(explain_topic(Topic(name, source, target, folders, format == "json")))
 
 
+def _numbers_of_layers(_context: click.Context, _option: click.Parameter, text: str) -> tuple[int, ...]:
+    """Return the numbers that a list names, in order. Raises click.BadParameter."""
+    from cgmigrate.verify.measures import LEAST_SIZES
+
+    numbers = sorted({int(word) for word in text.split(",") if word.strip().isdecimal() and int(word)})
+    if text and len(numbers) < max(LEAST_SIZES, text.count(",") + 1):
+        raise click.BadParameter(f"it takes at least {LEAST_SIZES} numbers, such as 2,4,6,8")
+    return tuple(numbers)
+
+
 @main.command(
     short_help="Compare what is captured before and after migration.",
     section=PROVE,
@@ -369,6 +379,15 @@ def explain(name: str, source: Release | None, target: Release | None, folders: 
     type=click.IntRange(0, 1000),
     metavar="[STEPS]",
     help="With --run: time further steps (20) without the observation, and show what graphs cost and gain.",
+)
+@option(
+    RUNS,
+    "--layers",
+    callback=_numbers_of_layers,
+    default="",
+    metavar="N,N,N,N",
+    help="With --run: run with these numbers of layers, at least four, and extrapolate the memory of graphs to the "
+    "job's own.",
 )
 @option(RUNS, "--also", multiple=True, metavar="PATH", help="With --run: also migrate PATH, in a copy of the checkout.")
 @option(
@@ -488,7 +507,8 @@ def _verify_job(options: Mapping[str, Any]) -> int:
     from cgmigrate.verify.job import STEPS, JobOptions
 
     named = {
-        name: options[name] for name in ("also", "source", "target", "source_command", "after", "timeout", "measure")
+        name: options[name]
+        for name in ("also", "source", "target", "source_command", "after", "timeout", "measure", "layers")
     }
     job = JobOptions(options["paths"], steps=options["steps"] or STEPS, **named)
     return verifying.verify_job(job, options["work"], options["format"] == "json", options["report"])

@@ -41,7 +41,7 @@ from cgmigrate.verify.arms import (
     result_of_ranks,
 )
 from cgmigrate.verify.compare import ArmComparison, judge
-from cgmigrate.verify.measures import measured
+from cgmigrate.verify.measures import extrapolated, measured
 from cgmigrate.verify.metrics import role_name
 from cgmigrate.verify.probe.variable import VARIABLE
 from cgmigrate.verify.run import Launch, failure_line, own_program, read_json, run_logged, text_of_log
@@ -86,15 +86,28 @@ class JobOptions:
     timeout: float = 300.0
     measure: int = 0
     """How many further steps are timed, without the hooks."""
+    layers: tuple[int, ...] = ()
+    """Numbers of layers to run instead of the job's own, for which the memory of graphs is extrapolated."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobForm:
-    """One form of the job: the command as a line for a shell, and the folder in which it runs."""
+    """One form of the job: the command as a line for a shell, and the folder in which it runs.
+
+    ``layers`` is the number of layers that the observer sets, 0 for the job's own, and ``settings`` are settings of
+    graphs that it sets, None for those of the command.
+    """
 
     role: str
     line: str
     cwd: Path
+    layers: int = 0
+    settings: Mapping[str, object] | None = None
+
+    @property
+    def name(self) -> str:
+        """What tells it from the other forms."""
+        return role_name(self.role) + (f", {self.layers} layers" if self.layers else "")
 
 
 @dataclass
@@ -106,10 +119,20 @@ class JobSession:
     progress: Callable[[str], None]
     diff: str = ""
     notes: list[str] = field(default_factory=list)
+    own_layers: int = 0
+    """The job's own number of layers, where it runs with others."""
 
     def run(self) -> tuple[ArmComparison, dict[str, ArmResult]]:
         """Run all forms; return the verdict, and the results by key."""
-        results = {form.role: self._result(form, number) for number, form in enumerate(self.forms())}
+        *smaller, largest = sorted(self.options.layers) or [0]
+        forms = [replace(form, layers=largest) for form in self.forms()]
+        results = {form.role: self.result(form, number) for number, form in enumerate(forms)}
+        two = [form for form in forms if form.role in (EAGER, MIGRATED)]
+        sizes = {
+            layers: {form.role: self.result(replace(form, layers=layers), 0, str(layers)) for form in two}
+            for layers in smaller
+        }
+        sizes |= {largest: results} if smaller else {}
         if LEGACY_SOURCE not in results:
             source = str(self.options.source or LAST_OLD)
             arm = Arm(source, TRAINING, {}, Proxy(), repeat=len(results))
@@ -120,7 +143,7 @@ class JobSession:
         keys = {role: result.arm.key for role, result in results.items()}
         shown = {role: key for role, key in keys.items() if results[role].outcome != MISSING}
         name = shlex.join(self.options.command)
-        remarks = (*self.notes, *notes, *measured(results))
+        remarks = (*self.notes, *notes, *measured(results), *extrapolated(sizes, self.own_layers))
         comparison = ArmComparison(name, TRAINING, verdict, reason, remarks, shown, self.diff, *releases)
         return comparison, {result.arm.key: result for result in results.values()}
 
@@ -183,24 +206,26 @@ class JobSession:
 
     # --- runs -------------------------------------------------------------------------------------
 
-    def _result(self, form: JobForm, number: int) -> ArmResult:
-        """Run a form to its end, and return what its ranks wrote."""
-        place = self.folder / form.role
+    def result(self, form: JobForm, number: int, suffix: str = "") -> ArmResult:
+        """Run a form to its end, and return what its ranks wrote; its folder has the role and the ``suffix``."""
+        place = self.folder / "-".join(filter(None, (form.role, suffix)))
         place.mkdir(parents=True, exist_ok=True)
         for stale in place.glob("rank-*"):
             stale.unlink()
-        self.progress(f"{role_name(form.role)}: {form.line} …")
+        self.progress(f"{form.name}: {form.line} …")
         task = {
             "folder": str(place),
             "steps": self.options.steps,
             "eager": form.role in (EAGER, EAGER_AGAIN),
             "measure": self.options.measure,
+            "layers": form.layers,
+            "settings": form.settings,
         }
         variables = {**os.environ, **self._path(), VARIABLE: json.dumps(task)}
         status = run_logged(Launch(["bash", "-c", form.line], variables, place, form.cwd), self.options.timeout, set())
         result = self._read(form, place, status, number)
         why = f": {result.failure}" if result.failure else ""
-        self.progress(f"{role_name(form.role)}: {result.outcome} on {result.arm.release}{why}")
+        self.progress(f"{form.name}: {result.outcome} on {result.arm.release}{why}")
         return result
 
     def _path(self) -> Mapping[str, str]:
@@ -216,6 +241,7 @@ class JobSession:
         # The version has the state of the checkout in which the job runs behind a plus.
         release = next((one["environment"].get("megatron-core", "") for one in files), "").partition("+")[0]
         release = release or str(self._release(form))
+        self.own_layers = max(self.own_layers, *(int(one.get("own_layers", 0)) for one in files), 0)
         effective: dict[str, Any] = next((one["effective"] for one in files), {})
         arm = Arm(release, TRAINING, effective, Proxy(), self.options.steps, max(1, len(files)), repeat=number)
         result = replace(result_of_ranks(arm, files), command=form.line)

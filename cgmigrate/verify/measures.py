@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from statistics import median
+from statistics import linear_regression, median
 
-from cgmigrate.verify.arms import DONE, EAGER, EAGER_AGAIN, ArmResult, Rank
+from cgmigrate.verify.arms import DONE, EAGER, EAGER_AGAIN, MIGRATED, ArmResult, Rank
 from cgmigrate.verify.metrics import label, memory, milliseconds
 
 _SPREAD = 0.05
 """How far apart the times of two eager runs may be where forms are compared."""
+LEAST_SIZES = 4
+"""Numbers of layers from which the memory of more layers is extrapolated."""
 
 
 def measured(results: Mapping[str, ArmResult]) -> Iterator[str]:
@@ -26,6 +28,42 @@ def measured(results: Mapping[str, ArmResult]) -> Iterator[str]:
     if apart is None or apart > _SPREAD:
         why = "there are no two eager runs" if apart is None else f"two eager runs differ by {apart:.0%}"
         yield f"the times are not compared with each other: {why}"
+
+
+def extrapolated(sizes: Mapping[int, Mapping[str, ArmResult]], layers: int) -> Iterator[str]:
+    """Yield what graphs of the job's own number of ``layers`` take, from runs with fewer layers, each by role."""
+    if not sizes:
+        return
+    ranks = {
+        size: {role: one.ranks[0] for role, one in results.items() if one.outcome == DONE and one.ranks}
+        for size, results in sizes.items()
+    }
+    pools = {size: float(one[MIGRATED].pool_bytes) for size, one in ranks.items() if MIGRATED in one}
+    net = {
+        size: float(one[MIGRATED].reserved_bytes - one[EAGER].reserved_bytes)
+        for size, one in ranks.items()
+        if {MIGRATED, EAGER} <= one.keys()
+    }
+    for name, known in (("mempools of graphs", pools), ("reserved against eager", net)):
+        if len(known) < LEAST_SIZES or not layers:
+            yield f"{name}: not extrapolated, since only {len(known)} sizes ran with fewer layers than the job has"
+            continue
+        seen = ", ".join(f"{size}: {_signed(round(value))}" for size, value in sorted(known.items()))
+        value, error = _line_through(known, layers)
+        whole = f"{_signed(round(value))} ± {memory(round(error))}"
+        yield f"{name} by number of layers: {seen}; with {layers} layers {whole}"
+
+
+def _line_through(known: Mapping[int, float], at: int) -> tuple[float, float]:
+    """Return the value of the line through known ones, and how far it moves at most where one of them is left out."""
+
+    def value(points: Mapping[int, float]) -> float:
+        slope, intercept = linear_regression(list(points), list(points.values()))
+        return slope * at + intercept
+
+    every = value(known)
+    without = [value({size: one for size, one in known.items() if size != left}) for left in known]
+    return every, max(abs(one - every) for one in without)
 
 
 def _apart(first: Rank | None, second: Rank | None) -> float | None:

@@ -136,3 +136,18 @@ def test_a_file_outside_of_the_checkout_stays(
     result = verify("bash", str(outside))
     assert (comparison(result)["diff"], outside.read_text()) == ("", text)
     assert any("stays as it is" in note for note in comparison(result)["notes"])
+
+
+def test_a_job_runs_with_fewer_layers_than_its_own(job: Path, verify: Callable[..., Any]) -> None:
+    command = (sys.executable, "pretrain_gpt.py", "--num-layers", "32")
+    notes = " ".join(comparison(verify(*command, options=("--layers", "1,2,3,4")))["notes"])
+    assert "mempools of graphs by number of layers: 1: +0 MiB, 2: +0 MiB, 3: +0 MiB, 4: +0 MiB; with 32 layers" in notes
+    work = job.parent / "work"
+    assert {path.name for path in work.glob("migrated*")} == {"migrated", "migrated-1", "migrated-2", "migrated-3"}
+    assert [ranks(job, form)["own_layers"] for form in ("eager", "eager-1", "migrated-3")] == [32, 32, 32]
+
+
+def test_three_numbers_of_layers_are_too_few(verify: Callable[..., Any]) -> None:
+    result = verify(sys.executable, "pretrain_gpt.py", options=("--layers", "1,2,4"))
+    assert result.exit_code == 2
+    assert "it takes at least 4 numbers, such as 2,4,6,8" in result.stderr

@@ -14,7 +14,7 @@ from cgmigrate.verify.arms import (
     Proxy,
     Rank,
 )
-from cgmigrate.verify.measures import measured
+from cgmigrate.verify.measures import extrapolated, measured
 from cgmigrate.verify.probe.times import Times, _union
 
 GRAPH = Graph("layer", 1, "forward", ("MLP",), 10, 11, 3, (0, 0, 0, 2, 2))
@@ -57,3 +57,33 @@ def test_the_gpu_is_busy_while_any_kernel_runs() -> None:
 
 def test_without_steps_nothing_is_timed() -> None:
     assert not Times(0).goes_on()
+
+
+def sizes(**pools: int) -> dict[int, dict[str, ArmResult]]:
+    return {
+        int(name[1:]): {
+            EAGER: result(0.04, reserved_bytes=100 << 20),
+            MIGRATED: result(0.02, pool_bytes=pool << 20, reserved_bytes=(100 + pool // 2) << 20),
+        }
+        for name, pool in pools.items()
+    }
+
+
+def test_nothing_is_extrapolated_without_sizes() -> None:
+    assert list(extrapolated({}, 32)) == []
+
+
+def test_memory_is_extrapolated_along_a_line_with_its_error() -> None:
+    exact, net = extrapolated(sizes(n2=20, n4=30, n6=40, n8=50), 32)
+    assert exact == (
+        "mempools of graphs by number of layers: 2: +20 MiB, 4: +30 MiB, 6: +40 MiB, 8: +50 MiB; "
+        "with 32 layers +170 MiB ± 0 MiB"
+    )
+    assert net.endswith("; with 32 layers +85 MiB ± 0 MiB")
+    rough, _ = extrapolated(sizes(n2=20, n4=30, n6=40, n8=58), 32)
+    assert rough.endswith("; with 32 layers +204 MiB ± 34 MiB")
+
+
+def test_three_sizes_are_too_few() -> None:
+    for line in extrapolated(sizes(n2=20, n4=30, n6=40), 32):
+        assert line.endswith("not extrapolated, since only 3 sizes ran with fewer layers than the job has")

@@ -24,7 +24,7 @@ from typing import Any
 
 from cgmigrate.verify.arms import CRASHED, DONE, Rank
 from cgmigrate.verify.probe.result import environment, failure_of, write
-from cgmigrate.verify.probe.times import Times
+from cgmigrate.verify.probe.times import Times, pool_bytes
 from cgmigrate.verify.probe.variable import VARIABLE
 
 _CONFIG = "megatron.core.transformer.transformer_config"
@@ -32,6 +32,8 @@ _OFF = {"cuda_graph_impl": "none", "enable_cuda_graph": False, "external_cuda_gr
 """What turns graphs off, as far as a release has the names."""
 _LISTS = ("cuda_graph_scope", "cuda_graph_scope_deprecated", "cuda_graph_modules")
 """The second name is that of the old flag among the arguments of 0.18 and later."""
+_BY_LAYER = ("moe_layer_freq", "linear_attention_freq")
+"""Settings that can have a value for each layer."""
 
 
 class Job:
@@ -40,6 +42,7 @@ class Job:
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.folder, self.steps, self.eager = Path(task["folder"]), int(task["steps"]), bool(task["eager"])
         self.times = Times(int(task.get("measure", 0)))
+        self.layers, self.own_layers = int(task.get("layers", 0)), 0
         self.census: Any = None
         self.model: Any = None
         self.outputs: Any = None
@@ -48,7 +51,7 @@ class Job:
         self.norms: list[str] = []
         self.digests: list[str] = []
         self.effective: dict[str, Any] = {}
-        self.reserved = 0
+        self.reserved = self.pool = 0
         self.failure = ""
         self.is_written = False
 
@@ -67,18 +70,28 @@ class Job:
         }
 
     def hook_configuration(self, module: Any) -> None:
-        """Begin to count; make configurations eager."""
+        """Begin to count; make configurations eager, and smaller."""
         from cgmigrate.verify.probe.census import Census
 
         self.census = Census()
         self.census.install()
-        if self.eager:
-            _before(module.TransformerConfig, "__post_init__", lambda config, *_, **__: turn_off(config))
+        _before(module.TransformerConfig, "__post_init__", lambda config, *_, **__: self.change(config))
 
     def hook_arguments(self, module: Any) -> None:
-        """Make parsed arguments eager."""
+        """Make parsed arguments eager, and smaller."""
+        _after(module, "parse_args", lambda result, *_, **__: self.change(result))
+
+    def change(self, settings: Any) -> None:
+        """Make parsed arguments, or a configuration before it is validated, those of this form."""
         if self.eager:
-            _after(module, "parse_args", lambda result, *_, **__: turn_off(result))
+            turn_off(settings)
+        own = getattr(settings, "num_layers", None)
+        if self.layers and isinstance(own, int) and own > self.layers:
+            self.own_layers = own
+            settings.num_layers = self.layers
+            for name in _BY_LAYER:
+                if isinstance(value := getattr(settings, name, None), list):
+                    setattr(settings, name, value[: self.layers])
 
     def hook_schedules(self, module: Any) -> None:
         """Keep what the schedule returns: the losses of each microbatch."""
@@ -153,6 +166,7 @@ class Job:
                     self.census.begin_step()
                     return
                 self.reserved = _reserved()
+                self.pool = pool_bytes() if self.layers or self.times.steps else 0
                 if self.times.steps:
                     self.census.uninstall()
             if self.times.goes_on():
@@ -217,6 +231,7 @@ class Job:
                 "effective": self.effective,
                 "environment": environment(),
                 "remarks": [],
+                "own_layers": self.own_layers,
                 "rank": asdict(self.measured(rank)),
             }
             write(result, self.folder, rank)
@@ -238,7 +253,7 @@ class Job:
             timed=tuple(self.times.seconds),
             busy=self.times.busy,
             launched=self.times.launched,
-            pool_bytes=self.times.pool_bytes,
+            pool_bytes=self.pool,
         )
 
 

@@ -22,7 +22,6 @@ class Times:
         self.seconds: list[float] = []
         self.busy = 0.0
         self.launched = 0
-        self.pool_bytes = 0
         self._start = 0.0
         self._lock: Any = None
         self._profiler: Any = None
@@ -44,7 +43,6 @@ class Times:
         else:
             self._wait_for_others()
         if len(self.seconds) == self.steps:
-            self.pool_bytes = _pool_bytes()
             self._profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA])
             self._profiler.__enter__()
         self._start = time.perf_counter()
@@ -85,7 +83,7 @@ def _union(spans: list[tuple[int, int]]) -> int:
     return total
 
 
-def _pool_bytes() -> int:
+def pool_bytes() -> int:
     """Return the memory of all pools but the usual one: those of graphs."""
     import torch
 
