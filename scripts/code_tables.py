@@ -143,6 +143,11 @@ class Release:
         own = {*one.defined, *(name for name in one.imported if self.origin(module, name)[0]), *starred}
         return {name for name in own if not name.startswith("__")}
 
+    def bound(self, module: str) -> set[str]:
+        """Return all names that a module has, those of other packages included."""
+        one = self.modules.get(module)
+        return self.names(module) | ({*one.defined, *one.imported} if one else set())
+
     def gives_any(self, module: str) -> bool:
         """Return whether a module has names that its text does not show."""
         return module in self.modules and "__getattr__" in self.modules[module].defined
@@ -221,7 +226,7 @@ def gone(releases: Mapping[str, Release]) -> dict[str, dict[str, list[object]]]:
     for before, after in itertools.pairwise(every):
         later = [releases[one] for one in every[every.index(after) :]]
         for module in releases[before].modules:
-            left = set.union(*(one.names(module) for one in later))
+            left = set.union(*(one.bound(module) for one in later))
             is_gone = not any(module in one.modules for one in later)
             if any(one.gives_any(module) for one in later):
                 continue

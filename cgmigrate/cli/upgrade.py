@@ -12,11 +12,12 @@ from cgmigrate.cli.commits import check_committable
 from cgmigrate.cli.options import CheckMode, FixMode, Reporting, Selection, UpgradeMode
 from cgmigrate.megatron.releases import ACCEPTED, NEWEST
 from cgmigrate.megatron.rule_data import upgrade_rules
+from cgmigrate.project.options import format_of
 
 
 def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> int:
     """Show what changes, or write it; return the exit status. Raises click.ClickException."""
-    _check(selection, mode)
+    _check(selection, reporting, mode)
     selection = selection._replace(
         paths=selection.paths or (".",),
         rule_folders=(*selection.rule_folders, upgrade_rules()),
@@ -34,19 +35,18 @@ def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> in
 
 
 def _by_steps(selection: Selection, reporting: Reporting, mode: FixMode) -> int:
-    """Write the fixes of one minor release after the other; what remains is reported once, by the last step."""
+    """Write the fixes of one minor release after the other; each step reports what remains of its own release."""
     assert selection.source is not None
     last = selection.target or NEWEST
     status = 0
     for source, target in pairwise(one for one in ACCEPTED if selection.source <= one <= last):
         click.echo(f"{source} -> {target}", err=True)
         step = selection._replace(source=source, target=target)
-        ended = fixing.fix(step, reporting, mode if target == last else mode._replace(fix_only=True))
-        status = max(status, ended)
+        status = max(status, fixing.fix(step, reporting, mode))
     return status
 
 
-def _check(selection: Selection, mode: UpgradeMode) -> None:
+def _check(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> None:
     """Check the options against each other. Raises click.UsageError."""
     if mode.unsafe_fixes and not (mode.diff or mode.writes):
         raise click.UsageError("--unsafe-fixes needs --diff or --fix")
@@ -57,6 +57,8 @@ def _check(selection: Selection, mode: UpgradeMode) -> None:
             raise click.UsageError(f"{name} writes: remove --diff")
     if not mode.steps:
         return
+    if reporting.output_file or (reporting.format and not format_of(reporting.format).for_people):
+        raise click.UsageError("--step prints a report for each release: remove --output-format and --output-file")
     if selection.source is None:
         raise click.UsageError("--step needs --from")
     if selection.source == (selection.target or NEWEST):

@@ -279,10 +279,16 @@ class Problem:
     """The deprecated settings that the code names, as far as that is known."""
     since: Release | None = None
     """The first release for which it is a problem; None if that depends on the settings."""
+    until: Release | None = None
+    """The first later release for which it is none again."""
+    replaced_names: tuple[str, ...] = ()
+    """The full names that the fix takes from other modules; where a project replaces one of them, it is unsafe."""
 
     def concerns(self, source: Release, target: Release) -> bool:
         """Return whether an upgrade from one release to another makes it a problem."""
-        return self.since is None or source < self.since <= target
+        if self.since is None:
+            return True
+        return source < self.since <= target and (self.until is None or target < self.until)
 
     def at(self, index: int) -> Problem:
         """Return the problem with its index, if it is rewritten."""

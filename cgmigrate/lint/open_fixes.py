@@ -56,9 +56,23 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
             reasons[index] = (
                 f"{place} also uses `{place.text}` and stays as it is, so the two may no longer fit together"
             )
-    if not reasons:
+    replaced = _replaced_names(examined, related)
+    if not (reasons or replaced):
         return examined
-    return replace(examined, relations=replace(examined.relations, open_places=reasons))
+    not_proved = {**examined.relations.not_proved, **replaced}
+    return replace(examined, relations=replace(examined.relations, open_places=reasons, not_proved=not_proved))
+
+
+def _replaced_names(examined: ExaminedFile, related: RelatedFiles) -> dict[int, str]:
+    """Return why fixes of imports are unsafe, by problem: the project puts something else in the place of a name."""
+    from cgmigrate.linking.replaced_names import replacement_of
+
+    moved = [problem for problem, _ in examined.problems if problem.replacement and problem.replaced_names]
+    if not moved:
+        return {}
+    texts = related.open_places(examined.path).texts
+    why = {problem.index: replacement_of(problem.replaced_names, texts) for problem in moved}
+    return {index: reason for index, reason in why.items() if reason}
 
 
 def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) -> FixOutline:

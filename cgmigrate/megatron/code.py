@@ -10,7 +10,7 @@ import ast
 import itertools
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -60,6 +60,15 @@ class Parameters:
         rest = ["*_"] if self.open_list else ["*"] if self.named else []
         return ", ".join([*shown(self.positional), *rest, *shown(self.named), *(["**__"] if self.open_names else [])])
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it takes arguments that it does not name."""
+        return self.open_list or self.open_names
+
+    def without(self, positional: int, names: frozenset[str]) -> Parameters:
+        """Return what a call can still pass where the first parameters, and those of some names, have values."""
+        return replace(self, positional=self.positional[positional:], optional=self.optional | names)
+
     def accepts_all_of(self, before: Parameters) -> bool:
         """Return whether each call with the parameters of before means the same."""
         calls = [CallShape(len(before.positional), frozenset(before.named))]
@@ -89,6 +98,8 @@ class CallShape:
 
     def mismatch(self, after: Parameters) -> str:
         """Return why a function fails with the call; empty where it does not, as far as its arguments are shown."""
+        if twice := sorted(self.names.intersection(after.positional[: self.positional])):
+            return f"gets `{twice[0]}` twice"
         if not after.open_names and (unknown := sorted(self.names - after.names)):
             return f"has no parameter `{'`, `'.join(unknown)}`"
         if not after.open_list and self.positional > len(after.positional):
@@ -116,6 +127,19 @@ def _share_a_word(old: str, new: str) -> bool:
     """Return whether two names have a word in common, or one that begins with the other's: `query` and `q`."""
     pairs = ((one, other) for one in old.strip("_").split("_") for other in new.strip("_").split("_"))
     return any(one.startswith(other) or other.startswith(one) for one, other in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class CallProblem:
+    """A call that a function does not take from release ``since`` on, up to the one that takes it again, if one does.
+
+    ``is_silent`` says that the function takes a wrong value instead of raising an error.
+    """
+
+    since: Release
+    until: Release | None
+    why: str
+    is_silent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,18 +224,20 @@ class CodeTable:
         forms = self.parameters.get(self._home(function), {})
         return [(release_of(release), Parameters.read(text)) for release, text in forms.items()]
 
-    def mismatches(self, function: str, call: CallShape) -> Iterator[tuple[Release, str, bool]]:
-        """Yield each release whose function does not take a call that the release before took.
-
-        With it come the reason, and whether the function takes a wrong value instead of raising an error.
-        """
+    def mismatches(self, function: str, call: CallShape) -> Iterator[CallProblem]:
+        """Yield each release whose function does not take a call that the release before took."""
         forms = self._history(function)
         for (_, before), (release, after) in itertools.pairwise(forms):
             if call.mismatch(before):
                 continue
             why = call.mismatch(after)
             if why or (moved := call.moved(before, after)):
-                yield release, why or moved, not why
+                again = (
+                    one
+                    for one, form in forms
+                    if one > release and not (form.is_open or call.mismatch(form) or call.moved(before, form))
+                )
+                yield CallProblem(release, next(again, None), why or moved, is_silent=not why)
 
     def refused_callbacks(self, function: str, argument: str | int, taken: Parameters) -> Iterator[tuple[Release, str]]:
         """Yield each release that calls what a function gets in a way in which it cannot be called, with the reason.

@@ -106,7 +106,7 @@ class JobForm:
 
     @property
     def name(self) -> str:
-        """What tells it from the other forms."""
+        """What the report calls it."""
         return role_name(self.role) + (f", {self.layers} layers" if self.layers else "")
 
 

@@ -55,7 +55,7 @@ def extrapolated(sizes: Mapping[int, Mapping[str, ArmResult]], layers: int) -> I
 
 
 def _line_through(known: Mapping[int, float], at: int) -> tuple[float, float]:
-    """Return the value of the line through known ones, and how far it moves at most where one of them is left out."""
+    """Return the value of the line through known ones, and how far it moves at most without one of them."""
 
     def value(points: Mapping[int, float]) -> float:
         slope, intercept = linear_regression(list(points), list(points.values()))

@@ -264,6 +264,28 @@ def test_each_step_commits_its_sets_with_the_proof(checkout: Path, cgmigrate: Ca
     assert _git(checkout, "status", "--porcelain") == ""
 
 
+def test_each_step_reports_what_its_release_changes(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(checkout / "train.py", "from megatron.training.tokenizer import build_tokenizer\n")
+    result = cgmigrate(
+        "upgrade", "--fix", "--step", "--from", "0.15", "--to", "0.19", "--output-format", "concise", "."
+    )
+    assert result.exit_code == 1
+    assert "of megatron-core 0.17 has no `build_tokenizer`" in result.stdout
+
+
+def test_an_import_of_a_name_that_the_project_replaces_is_unsafe(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "save.py", "from megatron.training.utils import unwrap_model\n")
+    assert json.loads(cgmigrate("upgrade", *RELEASES, "--output-format", "json").stdout)["fixes"][0]["safety"] == "safe"
+    write(
+        project / "patches.py", "import megatron.training.utils as utils\n\nutils.unwrap_model = lambda model: model\n"
+    )
+    [fix] = json.loads(cgmigrate("upgrade", *RELEASES, "--output-format", "json").stdout)["fixes"]
+    assert (fix["safety"], fix["because"]) == (
+        "unsafe",
+        ["patches.py:3 may replace `megatron.training.utils.unwrap_model`"],
+    )
+
+
 def test_files_of_one_set_are_one_commit(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
     write(checkout / "conf/c.yaml", "defaults: [b]\nmodel:\n  cuda_graph_scope: full_iteration\n")
     _git(checkout, "add", ".")
@@ -296,6 +318,7 @@ def test_a_file_that_git_ignores_is_written_and_reported(checkout: Path, cgmigra
         (["--step", "--from", "0.15"], "--step needs --fix"),
         (["--fix", "--step"], "--step needs --from"),
         (["--fix", "--step", "--from", "0.18", "--to", "0.18"], "--step needs two releases"),
+        (["--fix", "--step", "--output-format", "json"], "remove --output-format and --output-file"),
         (["--commit", "--fix", "--diff"], "--commit writes: remove --diff"),
     ],
 )

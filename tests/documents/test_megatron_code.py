@@ -21,9 +21,11 @@ INITIALIZE = "from megatron.training.initialize import initialize_megatron\n"
 CALL = "`initialize_megatron` of megatron-core 0.18 has no parameter `args_defaults`"
 
 
-def messages(code: str, path: str = "/nowhere/train.py") -> list[str]:
+def messages(code: str, path: str = "/nowhere/train.py", minor: int = 16) -> list[str]:
     document = PythonDocument(textwrap.dedent(code), path, catalogue.load((upgrade_rules(),)))
-    problems = [one for one in document.problems if one.kind in KINDS and one.concerns(Release(0, 16), Release(0, 19))]
+    problems = [
+        one for one in document.problems if one.kind in KINDS and one.concerns(Release(0, minor), Release(0, 19))
+    ]
     return [one.message + (" [fix]" if one.replacement else "") for one in problems]
 
 
@@ -46,6 +48,12 @@ def messages(code: str, path: str = "/nowhere/train.py") -> list[str]:
         INITIALIZE + "def run():\n    if hasattr(initialize, 'x'):\n        initialize_megatron(args_defaults={})\n",
         "from megatron.core import mpu\ndef run(mpu):\n    mpu.is_inside_encoder()\n",
         "TEXT = 'megatron.core.utils.unwrap_model'\n",
+        "NEW_NAMES = {'megatron.training.utils.unwrap_model': 'megatron.core.utils.unwrap_model'}\n",
+        "import megatron.training.utils as tu\ntu.unwrap_model = mine\n",
+        f"if package_info.MINOR >= 17:\n    pass\nelse:\n    from {TE} import TENorm\n",
+        f"if USES_NEW:\n    from mine import TENorm\nelse:\n    from {TE} import TENorm\n",
+        INITIALIZE + "try:\n    initialize_megatron(args_defaults={})\nexcept TypeError:\n    initialize_megatron()\n",
+        INITIALIZE + "initialize_megatron, other = wrap(initialize_megatron)\ninitialize_megatron(args_defaults={})\n",
     ],
 )  # fmt: skip
 def test_code_that_goes_on_working_or_is_for_several_releases(code: str) -> None:
@@ -91,3 +99,37 @@ def test_a_package_of_the_project_is_its_own(tmp_path: Path, folder: str) -> Non
     code = "from megatron.training.utils import unwrap_model\n"
     assert messages(code, str(tmp_path / "tests/test_a.py")) == []
     assert messages(code) != []
+
+
+PRETRAIN = "from megatron.training import pretrain\n"
+PROVIDER = PRETRAIN + "def model_provider(pre_process=True, post_process=True): ...\n"
+RUN = "pretrain(data, model_provider, kind, step)\n"
+REFUSED = (
+    "`pretrain` of megatron-core 0.16 calls `{}` with other arguments: it has no parameter `config`, `pg_collection`"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        (PRETRAIN + "def model_provider(pre_process=True, post_process=True, **more): ...\n" + RUN, ""),
+        (PROVIDER + RUN, "model_provider"),
+        (PRETRAIN + "def model_provider(builder, pre_process=True, post_process=True): ...\n"
+         "pretrain(data, partial(model_provider, build), kind, step)\n", "partial(model_provider, build)"),
+        (PROVIDER + f"def run(model_provider): {RUN}", ""),
+        (PROVIDER + f"def main():\n    model_provider = make()\n    {RUN}", ""),
+        (PROVIDER + "model_provider = accepts_anything(model_provider)\n" + RUN, ""),
+        (PROVIDER + "from mine import model_provider\n" + RUN, ""),
+        (PROVIDER + f"for model_provider in providers:\n    {RUN}", ""),
+        (PROVIDER + "class model_provider: ...\n" + RUN, ""),
+        (PROVIDER.replace("def", "@accepts_anything\ndef") + RUN, ""),
+    ],
+)  # fmt: skip
+def test_a_function_that_is_passed_on_is_compared_with_how_it_is_called(code: str, shown: str) -> None:
+    refused = [one for one in messages(code, minor=15) if "with other arguments" in one]
+    assert refused == ([REFUSED.format(shown)] if shown else [])
+
+
+def test_a_call_that_is_written_for_the_target_is_right() -> None:
+    code = "from megatron.training import pretrain\npretrain(cfg, data, kind, step, model_provider=provider)\n"
+    assert messages(code) == []

@@ -133,7 +133,7 @@ def test_a_call_that_a_release_does_not_take(
     function: str, positional: int, names: list[str], expected: list[tuple[str, str, bool]]
 ) -> None:
     mismatches = load().mismatches(f"megatron.{function}", CallShape(positional, frozenset(names)))
-    assert [(str(release), why, is_silent) for release, why, is_silent in mismatches] == expected
+    assert [(str(one.since), one.why, one.is_silent) for one in mismatches] == expected
 
 
 @pytest.mark.parametrize(

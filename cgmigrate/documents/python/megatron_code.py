@@ -50,13 +50,11 @@ class _CodeReader:
             case ast.Import() as node:
                 for one in node.names:
                     yield from self._of_module(node, one.name)
-            case ast.Attribute() as node:
+            case ast.Attribute(ctx=ast.Load()) as node:
                 yield from self._of_path(node, self._resolved(node, place))
-            case ast.Constant(value=str() as text) as node if PATH.match(text):
-                yield from self._of_path(node, text)
-                yield from self._of_module(node, text)
             case ast.Call() as node:
                 yield from self._of_call(node, place)
+                yield from self._of_names_in(node)
 
     def _is_of_megatron(self, module: str) -> bool:
         return is_of_megatron(module, self._names.path)
@@ -70,7 +68,8 @@ class _CodeReader:
             span = self._span_of_module(node, module)
             if len(names) == len(node.names) and len(places) == 1 and None not in same and span is not None:
                 risk = _SAME_TEXT if False in same else ""
-                problem = replace(problem, span=span, replacement=places.pop(), risk=risk)
+                full = tuple(f"{module}.{one.name}" for one in node.names)
+                problem = replace(problem, span=span, replacement=places.pop(), risk=risk, replaced_names=full)
             yield problem
 
     def _gone(self, module: str, name: str) -> Gone | None:
@@ -88,6 +87,14 @@ class _CodeReader:
         if gone is not None:
             yield self._problem(node, gone.since, self._table.gone_module(module, gone.since))
 
+    def _of_names_in(self, call: ast.Call) -> Iterator[Problem]:
+        """Yield the problems of paths that a call gets as texts, as `mock.patch` and `import_module` do."""
+        for node in (*call.args, *(one.value for one in call.keywords)):
+            match node:
+                case ast.Constant(value=str() as text) if PATH.match(text):
+                    yield from self._of_path(node, text)
+                    yield from self._of_module(node, text)
+
     def _of_path(self, node: ast.Attribute | ast.Constant, path: str) -> Iterator[Problem]:
         module, _, name = path.rpartition(".")
         gone = self._table.gone_name(module, name) if self._is_of_megatron(module) else None
@@ -104,33 +111,47 @@ class _CodeReader:
         named = frozenset(name for name in keywords if name is not None)
         is_open = is_part or bool(stars) or None in keywords
         shape = CallShape(min([*stars, len(arguments)]), named, is_open=is_open)
-        for since, why, is_silent in self._table.mismatches(function, shape):
-            kind = ProblemKind.MOVED_ARGUMENT if is_silent else ProblemKind.CHANGED_CALL
-            release = self._table.release_words(function, since)
-            message = f"`{function.rpartition('.')[2]}` of {release} {why}"
-            yield Problem(kind, self._source.span(call.func), message, since=since)
+        for one in self._table.mismatches(function, shape):
+            kind = ProblemKind.MOVED_ARGUMENT if one.is_silent else ProblemKind.CHANGED_CALL
+            release = self._table.release_words(function, one.since)
+            message = f"`{function.rpartition('.')[2]}` of {release} {one.why}"
+            yield Problem(kind, self._source.span(call.func), message, since=one.since, until=one.until)
         passed = [*enumerate(arguments[: shape.positional]), *((one.arg, one.value) for one in call.keywords)]
         for argument, value in passed if not is_part else ():
-            if argument is not None and isinstance(value, ast.Name) and value.id in self._functions:
-                yield from self._of_callback(function, argument, value)
+            if argument is not None and (taken := self._parameters_of(value)) is not None:
+                yield from self._of_callback(function, argument, value, taken)
 
-    def _of_callback(self, function: str, argument: str | int, passed: ast.Name) -> Iterator[Problem]:
-        """Yield the releases that call a function of the file, which is passed on, with what it does not take."""
+    def _of_callback(
+        self, function: str, argument: str | int, passed: ast.expr, taken: Parameters
+    ) -> Iterator[Problem]:
+        """Yield the releases that call what is passed on, a function of the file, with what it does not take."""
         name = function.rpartition(".")[2]
-        for since, why in self._table.refused_callbacks(function, argument, self._functions[passed.id]):
+        for since, why in self._table.refused_callbacks(function, argument, taken):
             release = self._table.release_words(function, since)
-            message = f"`{name}` of {release} calls `{passed.id}` with other arguments: it {why}"
+            message = f"`{name}` of {release} calls `{ast.unparse(passed)}` with other arguments: it {why}"
             yield Problem(ProblemKind.CHANGED_CALL, self._source.span(passed), message, since=since)
+
+    def _parameters_of(self, passed: ast.expr) -> Parameters | None:
+        """Return the parameters of a function of the file that is passed on, by itself or with its first arguments."""
+        match passed:
+            case ast.Name(id=name):
+                return self._functions.get(name)
+            case ast.Call(func=func, args=[ast.Name(id=name), *first]) if last_name(func) == "partial":
+                taken = self._functions.get(name)
+                is_shown = not any(isinstance(one, ast.Starred) for one in first)
+                named = [one.arg for one in passed.keywords]
+                if taken is not None and is_shown and None not in named:
+                    return taken.without(len(first), frozenset(filter(None, named)))
+        return None
 
     @cached_property
     def _functions(self) -> dict[str, Parameters]:
-        """The parameters of the functions that the file defines once, and as they are."""
-        defined = [node for node in self._source.tree.body if isinstance(node, ast.FunctionDef)]
-        counts = Counter(node.name for node in defined)
+        """The parameters of the functions at the top of the file whose names nothing else in it binds."""
+        bound = Counter(name for node in ast.walk(self._source.tree) for name in _bound_by(node))
         return {
             node.name: Parameters.of(node.args)
-            for node in defined
-            if counts[node.name] == 1 and not node.decorator_list
+            for node in self._source.tree.body
+            if isinstance(node, ast.FunctionDef) and bound[node.name] == 1 and not node.decorator_list
         }
 
     def _called(self, call: ast.Call, place: Placed) -> tuple[str, list[ast.expr], bool]:
@@ -150,3 +171,18 @@ class _CodeReader:
 
     def _problem(self, node: ast.stmt | ast.expr, since: Release, message: str) -> Problem:
         return Problem(ProblemKind.GONE_NAME, self._source.span(node), message, since=since)
+
+
+def _bound_by(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node itself binds, in whatever scope."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.alias(name=name, asname=other):
+            yield other or name.partition(".")[0]
+        case (
+            ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name)
+        ):
+            yield name

@@ -55,6 +55,7 @@ def names_of(tree: ast.Module, package: str) -> Names:
     names = Names()
     assigned: set[str] = set()
     for node in _statements(tree):
+        assigned |= _stored(node)
         match node:
             case ast.Import():
                 for alias in node.names:
@@ -72,14 +73,25 @@ def names_of(tree: ast.Module, package: str) -> Names:
                     for base in node.bases
                     if (path := dotted(base.value if isinstance(base, ast.Subscript) else base))
                 ]
-            case ast.Assign(targets=targets):
-                assigned |= {target.id for target in targets if isinstance(target, ast.Name)}
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                assigned.add(name)
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 assigned.add(name)
     names.shadowed |= (set(names.classes) | assigned) & set(names.full)
     return names
+
+
+def _stored(node: ast.stmt) -> set[str]:
+    """Return the names to which a statement itself binds something that it does not import or define."""
+    match node:
+        case ast.Assign(targets=targets):
+            pass
+        case ast.AnnAssign(target=target) | ast.For(target=target) | ast.AsyncFor(target=target):
+            targets = [target]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            targets = [one.optional_vars for one in items if one.optional_vars is not None]
+        case _:
+            return set()
+    parts = (part for target in targets for part in ast.walk(target))
+    return {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
 
 
 def package_of(path: str) -> str:

@@ -13,7 +13,11 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.catalogue import Catalogue
 
-_VERSION_WORDS = ("version", "__version__", "parse", "Version", "fields", "__dataclass_fields__", "signature")
+_VERSION_WORDS = (
+    *("version", "__version__", "parse", "Version", "MAJOR", "MINOR"),
+    *("fields", "__dataclass_fields__", "signature"),
+)
+_VERSION_ENDS = ("_version", "_VERSION", "_MAJOR", "_MINOR")
 _CATCHES = frozenset(
     ("AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError", "Exception", "BaseException")
 )
@@ -29,7 +33,7 @@ def release_check_in(test: ast.expr, catalogue: Catalogue) -> str:
             word = node.id
         elif isinstance(node, ast.Attribute):
             word = node.attr
-        if word in _VERSION_WORDS or "min_version" in word or word.endswith("_version"):
+        if word in _VERSION_WORDS or "min_version" in word or word.endswith(_VERSION_ENDS):
             return f"the code is guarded by `{_shown(test)}`, so it is written for several releases"
         if word.startswith("HAVE_") and "GRAPH" in word:
             return f"the code is guarded by `{word}`, so it is written for several releases"

@@ -1,7 +1,8 @@
 """The code of a file that runs whatever release is installed: not behind a test of the release, nor an alternative.
 
-An alternative is a ``try`` whose handler imports something else. A handler that only raises again, or goes on without
-what could not be imported, is no other way to get it.
+An alternative is a ``try`` whose handler imports something else, or handles what a missing name or argument raises, and
+a condition both of whose branches import a name. A handler that only raises again, or goes on without what could not be
+imported, is no other way to get it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ _OTHERS = re.compile(r"\bis_te_min_version\b|\bte_version\b|checkpoint_version|\
 """What a test of another package's version, or of the format of a checkpoint, has."""
 _PROBES = ("hasattr", "find_spec")
 """Functions that test what is installed."""
+_LOOKUPS = frozenset(("AttributeError", "TypeError", "NameError"))
+"""What a name or an argument raises that is not there; an import raises something else."""
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -96,7 +99,9 @@ class _Walker:
     def _is_for_releases(self, node: ast.AST) -> bool:
         match node:
             case ast.Try():
-                return catches_for_releases(node) and any(_imports(handler) for handler in node.handlers)
+                return catches_for_releases(node) and any(_is_alternative(handler) for handler in node.handlers)
+            case ast.If(body=body, orelse=[_, *_] as other) if not _imported(body).isdisjoint(_imported(other)):
+                return True
             case ast.If(test=test) | ast.IfExp(test=test) | ast.Match(subject=test):
                 return self._is_check(test)
             case ast.FunctionDef(decorator_list=marks) | ast.ClassDef(decorator_list=marks):
@@ -133,5 +138,15 @@ def _raises_again(node: ast.Try) -> bool:
     return all(isinstance(handler.body[-1], ast.Raise) for handler in node.handlers)
 
 
-def _imports(handler: ast.ExceptHandler) -> bool:
-    return any(isinstance(one, (ast.Import, ast.ImportFrom)) for one in ast.walk(handler))
+def _is_alternative(handler: ast.ExceptHandler) -> bool:
+    """Return whether a handler gets in another way what could not be had."""
+    if any(isinstance(one, (ast.Import, ast.ImportFrom)) for one in ast.walk(handler)):
+        return True
+    kinds = {one.id for one in ast.walk(handler.type) if isinstance(one, ast.Name)} if handler.type else set()
+    return not kinds.isdisjoint(_LOOKUPS) and not isinstance(handler.body[-1], ast.Raise)
+
+
+def _imported(nodes: list[ast.stmt]) -> frozenset[str]:
+    """Return the names that statements import."""
+    imports = (one for node in nodes for one in ast.walk(node) if isinstance(one, (ast.Import, ast.ImportFrom)))
+    return frozenset(name.asname or name.name for one in imports for name in one.names)
