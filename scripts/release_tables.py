@@ -27,18 +27,11 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.megatron.tables import at, release_of
+from cgmigrate.verify.packs import MODULES as CLASSES
 
 ROOT = Path(__file__).resolve().parents[1]
 TABLES = ROOT / "rules/releases.json"
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_24_x86_64", "manylinux2014_x86_64", "any")
-CLASSES = {
-    "TransformerConfig": "megatron.core.transformer.transformer_config",
-    "MLATransformerConfig": "megatron.core.transformer.transformer_config",
-    "ModelParallelConfig": "megatron.core.model_parallel_config",
-    "OptimizerConfig": "megatron.core.optimizer.optimizer_config",
-    "DistributedDataParallelConfig": "megatron.core.distributed.distributed_data_parallel_config",
-    "InferenceConfig": "megatron.core.inference.config",
-}
 CONTAINER = {"ConfigContainer": "megatron.bridge.training.config"}
 
 Row = dict[str, Any]

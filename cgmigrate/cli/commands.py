@@ -15,6 +15,7 @@ from cgmigrate.cli.options import (
     GATE,
     OUTPUT,
     PATH,
+    RUNS,
     CheckMode,
     FixMode,
     Proving,
@@ -25,6 +26,7 @@ from cgmigrate.cli.options import (
     complete_explained,
     exclude_option,
     format_option,
+    mcore_option,
     option,
     proving_options,
     release_options,
@@ -44,7 +46,6 @@ READ = "Read about rules and settings"
 PROVE = "Prove a migration"
 """Sections of commands in the help."""
 FIXES = "Fixes"
-RUNS = "Runs"
 """Sections of options."""
 
 
@@ -399,14 +400,7 @@ def _numbers_of_layers(_context: click.Context, _option: click.Parameter, text: 
     help="With `config`, build the configuration of megatron-core from the settings, which needs no GPU. With "
     "`capture`, train and generate with it.",
 )
-@option(
-    RUNS,
-    "--mcore",
-    multiple=True,
-    metavar="VERSION[=DIR]",
-    help="Use this release of megatron-core. DIR is a folder or virtual environment that contains it. Without DIR, pip "
-    "downloads its wheel.",
-)
+@mcore_option
 @option(
     RUNS,
     "--after",
@@ -568,20 +562,22 @@ def list_rules(ctx: click.Context, folders: tuple[str, ...], format: str) -> Non
 
 @rules_group.command(name="test")
 @click.argument("folder", metavar="[DIR]", required=False)
-def test_rules(folder: str | None) -> None:
-    """Check rules against the schema, and run their examples.
+@mcore_option
+def test_rules(folder: str | None, mcore: tuple[str, ...]) -> None:
+    """Check rules against the schema, run their examples, and compare old and new settings in megatron-core.
 
-    DIR contains the rules. Without it, the built-in rules are tested.
+    DIR contains the rules. Without it, the built-in rules are tested. Of each entry in DIR/settings, every value is
+    built in the old and the new form, by the installed release of megatron-core and those of --mcore, on the CPU.
 
     \b
     Exit status:
       0  All rules and examples pass.
-      1  A rule or an example fails.
-      2  DIR contains no rules.
+      1  A rule, an example or an entry fails.
+      2  DIR contains no rules, or a release is not available.
     """
     from cgmigrate.cli import rules
 
-    sys.exit(rules.test_rules(folder))
+    sys.exit(rules.test_rules(folder, mcore))
 
 
 @main.command(name="help", section=READ)

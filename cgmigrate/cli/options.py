@@ -163,6 +163,7 @@ PATHS = "Paths"
 CONFIGURATION = "Configuration"
 OUTPUT = "Output"
 GATE = "Gates"
+RUNS = "Runs"
 PROVING = "Proof by running"
 """Sections of options in the help."""
 
@@ -186,6 +187,14 @@ def format_option(*formats: str) -> Callable[..., Any]:
     )
 
 
+mcore_option = option(
+    RUNS,
+    "--mcore",
+    multiple=True,
+    metavar="VERSION[=DIR]",
+    help="Use this release of megatron-core. DIR is a folder or virtual environment that contains it. Without DIR, pip "
+    "downloads its wheel.",
+)
 rules_option = option(
     RULES, "--rules", "folders", multiple=True, metavar="DIR", type=str, help="Also load the rules in this directory."
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, command_errors
+from cgmigrate.cli.exit_status import CLEAN, DIAGNOSTICS, CommandError, command_errors
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ def show_rules(rules: Iterable[Rule], *, as_json: bool) -> None:
         click.echo(in_line(rule_line(rule)))
 
 
-def test_rules(folder: str | None) -> int:
-    """Test the rules of a folder, by default those that ship; return the exit status."""
+def test_rules(folder: str | None, mcore: Sequence[str] = ()) -> int:
+    """Test the rules of a folder, by default those that ship; return the exit status.
+
+    ``mcore`` are releases of megatron-core that build the settings of its entries; the installed one is added.
+    """
     from cgmigrate.lint.rule_tests import run_folder, run_shipped
     from cgmigrate.report.rule_tests import tested_text, totals
 
@@ -44,7 +47,33 @@ def test_rules(folder: str | None) -> int:
             click.echo(in_text(tested_text(result)), nl=False)
             tested.append(result)
     click.echo(totals(tested), err=True)
-    return DIAGNOSTICS if any(result.failures for result in tested) else CLEAN
+    # A rule that cannot be read has no forms to compare.
+    is_wrong = any(result.failures for result in tested) or _judge_packs(folder, mcore)
+    return DIAGNOSTICS if is_wrong else CLEAN
+
+
+def _judge_packs(folder: str | None, mcore: Sequence[str]) -> bool:
+    """Print the verdicts of the releases on the entries of a folder; return whether one is wrong."""
+    from cgmigrate.verify.mcore import MCoreError, homes_of, lacks_torch
+    from cgmigrate.verify.pack_forms import packs_of
+    from cgmigrate.verify.packs import UNTESTED, WRONG, judge, summary
+
+    with command_errors():
+        packs = packs_of(folder)
+    if not packs:
+        return False
+    try:
+        homes = homes_of(mcore, lambda line: click.echo(in_line(line), err=True))
+    except MCoreError as error:
+        raise CommandError(str(error)) from error
+    if (missing := lacks_torch(homes)) and mcore:
+        raise CommandError(missing)
+    judged = judge(packs, {} if missing else homes)
+    for one in judged:
+        if one.verdict != UNTESTED or mcore:
+            click.echo(in_text(f"{one.verdict:<10}  {one.name}: {one.reason}\n"), nl=False)
+    click.echo(in_line(summary(judged, homes)), err=True)
+    return any(one.verdict == WRONG for one in judged)
 
 
 def load_rules(folders: tuple[str, ...]) -> dict[str, Rule]:

@@ -67,11 +67,16 @@ def _rule(setting: Setting, path: Path) -> Mapping[str, Any]:
     }
 
 
+def sample_values(setting: Setting) -> tuple[object, ...]:
+    """Return values that stand for all that a setting may have."""
+    return setting.choices or _SAMPLES.get(setting.kind, ("a",))
+
+
 def _examples(setting: Setting, release: Release) -> Iterator[Mapping[str, Any]]:
     """Yield an example for each value, and one for the release before, which has the old name."""
     before = str(Release(release.major, release.minor - 1))
     base = _SECTIONS.get(setting.owner, _MODEL)
-    values = setting.values or tuple((one, one) for one in setting.choices or _SAMPLES.get(setting.kind, ("a",)))
+    values = setting.values or tuple((one, one) for one in sample_values(setting))
     for old, new in values:
         written = f"{setting.replaced_by[0]}: {shown(new)}\n" if new != ABSENT else ""
         text = f"{base}{setting.name}: {shown(old)}\n"

@@ -17,7 +17,7 @@ from cgmigrate.lint.conditions import Condition, ConditionState, condition_of, c
 from cgmigrate.lint.fixes import RuleFix
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import OLDEST, Release
-from cgmigrate.megatron.rule_data import RuleError, is_of_upgrade, load_yaml, rules_folder, text_of
+from cgmigrate.megatron.rule_data import RuleError, is_of_upgrade, load_yaml, proof_of, rules_folder, text_of
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.words import WordEnum
 
@@ -310,6 +310,7 @@ def _rule(data: Mapping[str, Any], path: Path, about: About | None) -> Rule:
     cases = data.get("cases")
     if cases is None:
         cases = [data] if "when" in data else []
+    proof = {"proved-by": proof_of(path, data["id"], *data["fields"][:1])}
     return Rule(
         id=data["id"],
         name=data["name"],
@@ -317,7 +318,7 @@ def _rule(data: Mapping[str, Any], path: Path, about: About | None) -> Rule:
         summary=data["summary"],
         severity=Severity(data.get("severity", Severity.WARNING)),
         fields=tuple(data["fields"]),
-        cases=tuple(_case(one, data) for case in cases for one in _by_target(case, data)),
+        cases=tuple(_case(one, data, proof) for case in cases for one in _by_target(case, data)),
         about=about,
         since=_release(data, "since", "deprecated-in") or OLDEST,
         until=_release(data, "until"),
@@ -357,7 +358,7 @@ def _text_for(texts: Mapping[str, str], target: str) -> str:
     return texts[max(older, key=release_of)] if older else ""
 
 
-def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> RuleCase:
+def _case(case: Mapping[str, Any], rule: Mapping[str, Any], proof: Mapping[str, str]) -> RuleCase:
     return RuleCase(
         when=case["when"],
         condition=condition_of(case["when"], case.get("unless")),
@@ -365,7 +366,7 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any]) -> RuleCase:
         severity=Severity(case.get("severity", rule.get("severity", Severity.WARNING))),
         stage=case.get("stage", rule.get("stage", "")),
         certain=case.get("certain", False),
-        fix=RuleFix.of(case["fix"]) if "fix" in case else None,
+        fix=RuleFix.of({**proof, **case["fix"]}) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
         help=case.get("help", "").strip(),
     )

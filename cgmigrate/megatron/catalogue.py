@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from cgmigrate.megatron.releases import OLDEST, SPLIT_IN, Release
-from cgmigrate.megatron.rule_data import RuleError, is_of_upgrade, load_yaml, rules_folder, text_of
+from cgmigrate.megatron.rule_data import RuleError, is_of_upgrade, load_yaml, proof_of, rules_folder, text_of
 from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind, flag_of
 from cgmigrate.megatron.setting_names import CLASSES, CORE_OF_CLASSES, SETTINGS, SURROUNDINGS, cores, with_hyphens
 from cgmigrate.megatron.settings import FIELDS
@@ -259,7 +259,7 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         graph_fails_in=tuple(release for text in graph.get("fails-in", ()) if (release := _release(text))),
         sources=tuple(data["sources"]),
         rule=data.get("rule", ""),
-        proved_by=data.get("proved-by", ""),
+        proved_by=data.get("proved-by") or proof_of(path, path.stem),
         explanation=data.get("explanation", ""),
         subject=subject,
         path=str(path),

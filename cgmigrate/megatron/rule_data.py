@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 
@@ -38,6 +40,24 @@ def upgrade_rules() -> str:
 def is_of_upgrade(folder: str | os.PathLike[str]) -> bool:
     """Return whether a folder is that of `upgrade_rules`."""
     return os.path.abspath(folder) == upgrade_rules()
+
+
+def proof_of(path: Path, *names: str) -> str:
+    """Return what releases were found to do with an entry or a rule that ships, empty for one of a team.
+
+    ``scripts/proofs.py`` wrote it, by the name of the setting or the code of the rule.
+    """
+    if not any(map(is_of_upgrade, path.parents[:2])):
+        return ""
+    return next((proof for name in names if (proof := _proofs().get(name))), "")
+
+
+@cache
+def _proofs() -> Mapping[str, str]:
+    import json
+
+    proofs: Mapping[str, str] = json.loads((rules_folder() / "proofs.json").read_text("utf-8"))
+    return proofs
 
 
 def text_of(path: Path) -> str:

@@ -78,6 +78,7 @@ _NEUTRAL = {
     "RANK": "0",
     "LOCAL_RANK": "0",
     "WORLD_SIZE": "1",
+    "TORCH_CUDA_ARCH_LIST": "9.0",
     "PYTHONIOENCODING": "utf-8",
 }
 _LOOKED_AT = ("PYTORCH_CUDA_ALLOC_CONF", "NCCL_GRAPH_REGISTER", "CUDA_GRAPHS_USE_NODE_PRIORITY")
@@ -261,7 +262,7 @@ def read_all(requests: Sequence[Request], home: Home) -> list[RequestOutcome]:
             line = _line(request, request.settings if resolved is None else resolved)
             lines.setdefault(json.dumps(line, sort_keys=True, default=str), []).append(index)
     lines_with_id = [{"id": number, **json.loads(line)} for number, line in enumerate(lines)]
-    answers, failure = _answers(lines_with_id, home) if lines_with_id else ({}, "")
+    answers, failure = answers_of(lines_with_id, home) if lines_with_id else ({}, "")
     for number, indices in enumerate(lines.values()):
         for index in indices:
             readings[index] = _reading(requests[index], home, answers.get(number), failure)
@@ -279,8 +280,8 @@ def _line(request: Request, settings: Settings) -> dict[str, Any]:
     return {"reader": "command-line" if flags else "config", "settings": values, "fields": fields}
 
 
-def _answers(lines: Sequence[Mapping[str, Any]], home: Home) -> tuple[dict[int, dict[str, Any]], str]:
-    """The release's answers by request, and what went wrong with it as a whole (empty when nothing did)."""
+def answers_of(lines: Sequence[Mapping[str, Any]], home: Home) -> tuple[dict[int, dict[str, Any]], str]:
+    """Return the release's answers by request, and what went wrong with it as a whole (empty when nothing did)."""
     program = Path(__file__).with_name("config_probe.py")
     variables = {name: value for name, value in os.environ.items() if name not in _LOOKED_AT}
     variables |= {**_NEUTRAL, **environment(home)}

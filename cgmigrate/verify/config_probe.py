@@ -17,6 +17,7 @@ import importlib.util
 import json
 import math
 import os
+import re
 import sys
 import types
 import warnings
@@ -33,6 +34,8 @@ FIELDS = (
     "inference_cuda_graph_scope",
 )
 # MoE layers of megatron-core have no bias; nothing about graphs depends on it.
+TRANSFORMER = "megatron.core.transformer.transformer_config.TransformerConfig"
+ARGUMENTS_OWNER = "arguments"
 CONFIG = {"num_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "add_bias_linear": False}
 FLAGS = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64"
 FLAGS += " --micro-batch-size 1 --disable-bias-linear"
@@ -93,8 +96,14 @@ def _stand_in_for_a_gpu() -> None:
 
 
 def answer(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the release makes of one request, or its refusal; ``request`` is as ``effective`` writes it."""
-    read = _command_line if request["reader"] == "command-line" else _config
+    """Return what the release makes of one request, or its refusal; ``request`` is as ``effective`` writes it.
+
+    With an ``owner``, the dotted name of a class or ``arguments`` of a command line, ``effective`` is all it holds.
+    """
+    owner = request.get("owner", "")
+    read: Read = _command_line if request["reader"] == "command-line" else functools.partial(_config, owner=owner)
+    if owner == ARGUMENTS_OWNER:
+        read = _parsed
     result: dict[str, Any] = {"id": request["id"], "ok": False, "error": None, "effective": {}, "omitted": ""}
     before = dict(os.environ)
     with warnings.catch_warnings(record=True) as caught:
@@ -105,7 +114,8 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
             result["error"] = {"type": type(error).__name__, "message": _message(error), "kind": _kind(error)}
             result["omitted"] = getattr(error, "omitted", "")
         else:
-            result |= {"ok": True, "effective": {n: _plain(getattr(config, n)) for n in FIELDS if hasattr(config, n)}}
+            names = vars(config) if owner else FIELDS
+            result |= {"ok": True, "effective": {n: _plain(getattr(config, n)) for n in names if hasattr(config, n)}}
     os.environ.clear()
     os.environ.update(before)
     result["warnings"] = _of_graphs([f"{warning.category.__name__}: {warning.message}" for warning in caught])
@@ -148,12 +158,13 @@ def _refusal(read: Read, fields: Mapping[str, Any]) -> str:
     return ""
 
 
-def _config(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[Any, list[str]]:
-    """The validated TransformerConfig, and the further fields that it does not have."""
-    config = importlib.import_module("megatron.core.transformer.transformer_config").TransformerConfig
+def _config(settings: Mapping[str, Any], fields: Mapping[str, Any], owner: str = "") -> tuple[Any, list[str]]:
+    """The validated TransformerConfig, or ``owner`` instead, and the further fields that it does not have."""
+    module, _, name = (owner or TRANSFORMER).rpartition(".")
+    config = getattr(importlib.import_module(module), name)
     known = {field.name for field in dataclasses.fields(config)}
-    usable = {name: value for name, value in fields.items() if name in known}
-    return config(**{**CONFIG, **usable, **settings}), sorted(set(fields) - known)
+    usable = {name: value for name, value in {**CONFIG, **fields}.items() if name in known}
+    return config(**{**usable, **settings}), sorted(set(fields) - known)
 
 
 # --- the command line -----------------------------------------------------------------------------------
@@ -161,12 +172,25 @@ def _config(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[Any
 
 def _command_line(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[Any, list[str]]:
     """The TransformerConfig of the validated arguments, and the further fields that no flag sets."""
-    arguments = _arguments()
     further, unknown = _words_of_fields(fields)
-    words = [*FLAGS.split(), *further]
     for name, value in settings.items():
-        words += _words("--" + name.replace("_", "-"), value)
-    with _as_command(words):
+        further += _words("--" + name.replace("_", "-"), value)
+    return _arguments().core_transformer_config_from_args(_validated(further)), unknown
+
+
+def _parsed(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """The validated arguments, and the further fields that no flag sets; settings are flags, or attributes."""
+    words, wrong = _words_of_fields(settings)
+    if wrong:
+        message = f"error: unrecognized arguments: no flag writes {wrong[0]} = {settings[wrong[0]]}"
+        raise UsageError(message)
+    further, unknown = _words_of_fields({name: value for name, value in fields.items() if name not in settings})
+    return _validated([*further, *words]), unknown
+
+
+def _validated(further: list[str]) -> Any:
+    arguments = _arguments()
+    with _as_command([*FLAGS.split(), *further]):
         args = arguments.parse_args()
     # One process stands for as many as the parallel sizes need.
     dense = args.tensor_model_parallel_size * args.pipeline_model_parallel_size * args.context_parallel_size
@@ -174,7 +198,7 @@ def _command_line(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> tup
     expert *= args.expert_model_parallel_size * args.pipeline_model_parallel_size
     args.world_size = math.lcm(dense, expert)
     arguments.validate_args(args)
-    return arguments.core_transformer_config_from_args(args), unknown
+    return args
 
 
 def _arguments() -> Any:
@@ -217,6 +241,8 @@ def _words_for(name: str, value: Any) -> list[str] | None:
     for action in setting:
         if action.nargs != 0:
             return _words(action.option_strings[0], value)
+        if isinstance(action, argparse.BooleanOptionalAction) and isinstance(value, bool):
+            return [next(one for one in action.option_strings if one.startswith("--no-") is not value)]
         if action.const == value:
             return [action.option_strings[0]]
     # Where every flag sets the opposite, the value is set by leaving them out.
@@ -267,7 +293,12 @@ def _plain(value: Any) -> Any:
         return value.name
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
-    return value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    # What is left, functions above all, has its address in its text.
+    return re.sub(r" at 0x\w+", "", str(value))
 
 
 def _of_graphs(messages: list[str]) -> list[str]:

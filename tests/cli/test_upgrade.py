@@ -104,7 +104,7 @@ def test_a_default_that_changed_is_written_on_request(project: Path, cgmigrate: 
     assert "`--data-parallel-sharding-strategy` from no_shard" in cgmigrate("upgrade", *options).stdout
     assert path.read_text() == COMMAND + " --eval-interval 5\n"
     assert cgmigrate("upgrade", "--keep-defaults", *options).exit_code == 0
-    assert path.read_text() == COMMAND + " --data-parallel-sharding-strategy no_shard --eval-interval 5\n"
+    assert path.read_text() == COMMAND + " --eval-interval 5 --data-parallel-sharding-strategy no_shard\n"
 
 
 @pytest.mark.parametrize(
