@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import difflib
 import itertools
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 from cgmigrate.megatron.releases import KNOWN, Release
 from cgmigrate.megatron.setting import Setting, SettingKind
-from cgmigrate.megatron.tables import Accepted, Tables, load
+from cgmigrate.megatron.tables import SWITCHES, Accepted, Tables, load
 
 ARGUMENTS = "training.Arguments"
 """The owner of names that only the arguments of Megatron-LM have."""
 _KINDS = {"bool": SettingKind.FLAG, "int": SettingKind.NUMBER, "float": SettingKind.NUMBER}
-_SWITCHES = ("StoreTrue", "StoreFalse", "BooleanOptional")
 _NEAR = 0.8
 """How similar a new name has to be, as difflib counts, to be worth naming."""
 
@@ -76,7 +75,25 @@ def gone_names() -> tuple[Gone, ...]:
         # Megatron-Bridge inherits the fields of megatron-core.
         if "config" in readers and any(name in one.fields for one in known.values()):
             readers["bridge"] = readers["config"]
-    return tuple(_gone(name, since[name], known) for name in sorted(since))
+    gone = [_gone(name, since[name], known) for name in sorted(since)]
+    return (*gone, *_other_flags({one.setting.flag for one in gone}, known))
+
+
+def _other_flags(named: Container[str], known: Mapping[Release, _Known]) -> Iterator[Gone]:
+    """Yield the flags that are gone and are not named after a setting that is: those that turn one off, and aliases."""
+    every = sorted({flag for one in known.values() for flag in one.flags})
+    for flag in every:
+        releases = [release for release in KNOWN if flag in known[release].flags]
+        name, last = flag.removeprefix("--").replace("-", "_"), releases[-1]
+        if last == KNOWN[-1] or flag in named or "_" not in name:
+            continue
+        first, entry = KNOWN[KNOWN.index(last) + 1], known[last].flags[flag]
+        summary = f"The last release that has the flag is megatron-core {last}"
+        setting = Setting(
+            name, _kind(entry), ARGUMENTS, flag, summary,
+            until=last, deprecated_in=first, sources=("rules/releases.json",),
+        )  # fmt: skip
+        yield Gone(setting, {"command-line": first}, "")
 
 
 def _gone(name: str, since: Mapping[str, Release], known: Mapping[Release, _Known]) -> Gone:
@@ -107,7 +124,7 @@ def _setting(name: str, releases: tuple[Release, Release], known: _Known, remain
 
 
 def _kind(entry: Accepted) -> SettingKind:
-    if entry.action in _SWITCHES:
+    if entry.action in SWITCHES:
         return SettingKind.FLAG
     if entry.nargs is not None:
         return SettingKind.LIST

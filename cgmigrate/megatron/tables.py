@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.releases import KNOWN, Release
 from cgmigrate.megatron.rule_data import rules_folder
 
 Row = Mapping[str, Any]
+SWITCHES = ("StoreTrue", "StoreFalse", "BooleanOptional")
+"""Actions of flags without a value."""
 History = Mapping[str, Row | None]
 """The first release (``0.18``) with which each form of an entry appears; None where the entry is gone."""
 
@@ -121,3 +123,13 @@ def load() -> Tables:
     """Read the tables that ship with cgmigrate."""
     data = json.loads((rules_folder() / "releases.json").read_text("utf-8"))
     return Tables(data["releases"], data["classes"], data["flags"], release_of(data["flags-since"]))
+
+
+@cache
+def switches() -> frozenset[str]:
+    """Return the flags of Megatron-LM that have no value in any release."""
+    with_value, without = set[str](), set[str]()
+    for release in KNOWN:
+        for flag, entry in load().flags(release).items():
+            (without if entry.action in SWITCHES else with_value).add(flag)
+    return frozenset(without - with_value)

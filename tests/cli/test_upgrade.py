@@ -328,3 +328,23 @@ def test_steps_and_commits_are_of_fix(
     result = cgmigrate("upgrade", *options, ".")
     assert result.exit_code == 2, result.output
     assert reason in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("flags", "reported"),
+    [
+        (
+            "--no-scatter-gather-tensors-in-pipeline",
+            "megatron-core 0.18 has no `--no-scatter-gather-tensors-in-pipeline`",
+        ),
+        ("--no-async-tensor-model-parallel-allreduce", "0.17 has no `--no-async-tensor-model-parallel-allreduce`"),
+        ("--train-iters $ITERS --profile", "changes the default of `--profile-ranks`"),
+        # The flag has no value, so the variable may have any words.
+        ("--profile $MORE", ""),
+        ("--profile $(cat more.txt)", ""),
+    ],
+)
+def test_flags_of_a_command_line(project: Path, cgmigrate: Callable[..., Any], flags: str, reported: str) -> None:
+    write(project / "run.sh", f"torchrun pretrain_gpt.py --num-layers 2 --eval-interval 5 {flags}\n")
+    result = cgmigrate("upgrade", *RELEASES, "--output-format", "concise", ".")
+    assert (reported in result.stdout) if reported else (result.stdout == ""), result.stdout

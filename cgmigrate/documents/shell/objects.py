@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from cgmigrate.documents.shell.flags import same_options
 from cgmigrate.documents.shell.fragments import FUNCTION, Fragment, Path, exclude_each_other, is_certain, may_run_again
 from cgmigrate.documents.shell.words import Word
+from cgmigrate.megatron.tables import switches
 
 _MOST_PARTS = 256
 """A limit for the parts of one command, since variables that contain one another multiply them."""
@@ -159,15 +160,18 @@ class _Assembly:
     def _expanded(self, fragment: Fragment) -> CommandWords:
         """Return the words of a fragment with those of the variables in it."""
         result = CommandWords()
-        after_option = False
+        option = ""
         for word in fragment.words:
-            # A word behind an option is its value, unless its name says that it is any number of arguments.
-            is_value = after_option and not _ARGUMENTS.fullmatch(word.variable)
+            # A word behind an option is its value, unless its name says that it is any number of arguments, or the
+            # option has no value.
+            is_value = bool(option) and not _ARGUMENTS.fullmatch(word.variable)
+            if is_value and word.text is None:
+                is_value = option not in switches()
             if value := self._value_of(word, fragment):
                 result += CommandWords(value.parts) if is_value else value
             elif word.text is None and word.variable not in self.plain_variables and not is_value:
                 result += CommandWords((), frozenset([word.variable]))
-            after_option = word.text is not None and word.text.startswith("-")
+            option = word.text if word.text is not None and word.text.startswith("-") else ""
         own = PassedFragment(fragment)
         return CommandWords(
             (own, *result.parts) if not result.parts else self._in_order(fragment, result), result.unknown
