@@ -427,10 +427,17 @@ def _numbers_of_layers(_context: click.Context, _option: click.Parameter, text: 
 @option(
     RUNS,
     "--launcher",
-    type=click.Choice(["torchrun", "srun"]),
+    type=click.Choice(["torchrun", "srun", "slurm"]),
     default="torchrun",
     show_default=True,
-    help="Start the arms with torchrun, or print a script that starts them with srun.",
+    help="Start the arms with torchrun, submit them to Slurm as jobs, or print a script that starts them with srun.",
+)
+@option(
+    RUNS,
+    "--slurm",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Give this option of sbatch to the jobs (`partition=batch`). `cluster=local` runs them on this machine.",
 )
 @option(
     RUNS,
@@ -455,7 +462,12 @@ def _numbers_of_layers(_context: click.Context, _option: click.Parameter, text: 
     help="Train with packed sequences of N documents a microbatch, padded to CAP documents.",
 )
 @option(
-    RUNS, "--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Train this many arms at a time."
+    RUNS,
+    "--jobs",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 64),
+    help="Run this many arms at a time.",
 )
 @option(RUNS, "--timeout", default=300.0, show_default=True, help="Stop an arm after this many seconds.")
 @option(RUNS, "--work", default="", metavar="DIR", help="Keep arms and results in this directory, and reuse them.")
@@ -491,7 +503,7 @@ def verify(**options: Any) -> None:
         raise click.UsageError("--before and --after cannot be used together: PATHS are the one form, or the other")
     names = ("paths", "source", "target", "unsafe_fixes", "after", "exclude", "before")
     selection = VerifySelection(*(options[name] for name in names))
-    same = {name: options[name] for name in ("level", "mcore", "jobs", "timeout", "launcher")}
+    same = {name: options[name] for name in ("level", "mcore", "jobs", "timeout", "launcher", "slurm")}
     request = VerifyOptions(selection, scale=scale, folder=options["work"], **same)
     sys.exit(max(recovered, verifying.verify(request, options["format"] == "json", options["report"])))
 

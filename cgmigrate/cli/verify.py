@@ -108,13 +108,14 @@ def _print_notes(outcome: SessionOutcome) -> None:
 def _outcome(request: VerifyOptions, quiet: bool) -> SessionOutcome:
     """Return the outcome. Progress goes to stderr, unless the output is for a program."""
     from cgmigrate.project.configuration import ConfigurationError
+    from cgmigrate.verify.cluster import SubmitError
     from cgmigrate.verify.mcore import MCoreError
     from cgmigrate.verify.plan import PlanError
     from cgmigrate.verify.session import VerifyError, verify
 
     try:
         return verify(request, _progress(quiet))
-    except (MCoreError, PlanError, VerifyError, ConfigurationError) as error:
+    except (MCoreError, PlanError, VerifyError, ConfigurationError, SubmitError) as error:
         raise CommandError(str(error)) from error
 
 

@@ -71,7 +71,7 @@ class Runner:
     def run(self, arms: Iterable[Arm]) -> dict[str, ArmResult]:
         """Run the arms that have not run; return all results by the arm's key."""
         ordered = in_order(arm for arm in arms if arm.key not in self.results)
-        first = {arm.key for arm in _firsts(ordered)}
+        first = {arm.key for arm in firsts(ordered)}
         rest = [arm for arm in ordered if arm.key not in first]
         self._together([arm for arm in ordered if arm.key in first], self.jobs)
         self._together([arm for arm in rest if arm.workload == TRAINING], self.jobs)
@@ -94,11 +94,16 @@ class Runner:
         if result is None:
             with self._lock:
                 self.progress(f"{describe(arm)} …")
-            result = self._one(arm)
-            why = f": {result.failure}" if result.failure else ""
-            with self._lock:
-                self.progress(f"{describe(arm)}: {result.outcome} in {result.seconds:.0f} s{why}")
-        self.results[arm.key] = result
+            self.take(self._one(arm))
+        else:
+            self.results[arm.key] = result
+
+    def take(self, result: ArmResult) -> None:
+        """Take the result of an arm that has just ended, and say so."""
+        why = f": {result.failure}" if result.failure else ""
+        with self._lock:
+            self.progress(f"{describe(result.arm)}: {result.outcome} in {result.seconds:.0f} s{why}")
+        self.results[result.arm.key] = result
 
     def _one(self, arm: Arm) -> ArmResult:
         home = self.homes.get(arm.release)
@@ -138,12 +143,12 @@ class Runner:
         That is the case where another probe or another place of the release made the result, too, and where the clock
         stopped it or something was missing: that may have changed since.
         """
-        result = self._stored_result(arm)
+        result = self.stored_result(arm)
         return None if result is not None and result.outcome in (MISSING, TIMED_OUT) else result
 
     def remaining_result(self, arm: Arm) -> ArmResult:
         """What an arm left in the folder, whatever that is, for want of a machine that runs it."""
-        if (result := self._stored_result(arm)) is not None:
+        if (result := self.stored_result(arm)) is not None:
             return result
         place = self.folder / arm.key
         if self._is_of(place, arm) and (place / "log").exists():
@@ -152,9 +157,10 @@ class Runner:
 
     def ran(self, arm: Arm) -> bool:
         """Whether an arm left anything in the folder."""
-        return self._stored_result(arm) is not None or self.remaining_result(arm).outcome != MISSING
+        return self.stored_result(arm) is not None or self.remaining_result(arm).outcome != MISSING
 
-    def _stored_result(self, arm: Arm) -> ArmResult | None:
+    def stored_result(self, arm: Arm) -> ArmResult | None:
+        """The result in the arm's folder, None where there is none, or another probe or release made it."""
         place = self.folder / arm.key
         if not self._is_of(place, arm):
             return None
@@ -238,11 +244,12 @@ def _digest_of_probe() -> str:
 def in_order(arms: Iterable[Arm]) -> list[Arm]:
     """Each arm once, first those that write the initial state from which the others of the same model start."""
     unique = list({arm.key: arm for arm in arms}.values())
-    first = _firsts(unique)
+    first = firsts(unique)
     return [*first, *(arm for arm in unique if arm not in first)]
 
 
-def _firsts(arms: Sequence[Arm]) -> list[Arm]:
+def firsts(arms: Sequence[Arm]) -> list[Arm]:
+    """Of arms whose model has the same parameters, the one that writes the state from which they start."""
     first: dict[str, Arm] = {}
     # An arm that captures nothing is the least likely to fail before it has written the state.
     for arm in sorted(arms, key=lambda arm: bool(arm.settings)):

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from cgmigrate.project.checkout import WORK_MARK
 from cgmigrate.text.plurals import counted
-from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, ArmResult
+from cgmigrate.verify.arms import LEGACY_SOURCE, MIGRATED, Arm, ArmResult
+from cgmigrate.verify.cluster import SLURM, parameters_of, run_as_jobs
 from cgmigrate.verify.compare import INCONCLUSIVE, ArmComparison, exit_status, judge, with_changes
 from cgmigrate.verify.config_level import ConfigVerdict, verify_config
 from cgmigrate.verify.job import JobOptions, JobSession
@@ -35,7 +36,8 @@ class VerifyOptions:
     """What to verify, how thoroughly, and where.
 
     ``mcore`` are the values of ``--mcore``; ``folder`` keeps arms, logs and results (empty: a temporary one), and arms
-    whose results are there already do not run again. ``timeout`` is in seconds, for one arm.
+    whose results are there already do not run again. ``timeout`` is in seconds, for one arm. ``slurm`` are options for
+    the jobs of ``--launcher slurm`` (``partition=batch``).
     """
 
     selection: VerifySelection
@@ -46,6 +48,7 @@ class VerifyOptions:
     timeout: float = 300.0
     folder: str = ""
     launcher: str = TORCHRUN
+    slurm: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -75,8 +78,12 @@ class SessionOutcome:
 
 
 def verify(options: VerifyOptions, progress: Callable[[str], None]) -> SessionOutcome:
-    """Verify what the options select; ``progress`` gets progress lines. Raises VerifyError, MCoreError or PlanError."""
+    """Verify what the options select; ``progress`` gets progress lines.
+
+    Raises VerifyError, MCoreError, PlanError or SubmitError.
+    """
     outcome = SessionOutcome()
+    _check_launcher(options)
     cases = list(cases_of(options.selection, outcome.input_errors, outcome.notes))
     if not cases:
         check_values(options.mcore)
@@ -96,19 +103,31 @@ def verify(options: VerifyOptions, progress: Callable[[str], None]) -> SessionOu
         runner = Runner(homes, Path(name), progress, options.timeout, options.jobs)
         arms = [arm for plan in plans for arm in plan.arms.values()]
         if options.launcher == SRUN:
-            if not options.folder:
-                raise VerifyError("--launcher srun writes arms that run later; say where to keep them (--work DIR)")
             outcome.script = script(runner, arms)
             return outcome
-        complete = all(runner.earlier_result(arm) for arm in arms)
-        if not complete and (gpus := gpu_count()) < options.scale.gpus:
-            # Arms that ran under Slurm are judged where there is no GPU, too.
-            if not any(map(runner.ran, arms)):
-                raise VerifyError(_too_few_gpus(gpus, options.scale.gpus))
-            runner.read_only = True
-        outcome.results = runner.run(arms)
+        outcome.results = _results(options, runner, arms)
     outcome.comparisons += [_compared(plan, outcome.results) for plan in plans]
     return outcome
+
+
+def _check_launcher(options: VerifyOptions) -> None:
+    if options.launcher in (SRUN, SLURM) and not options.folder and options.level == CAPTURE:
+        raise VerifyError(f"--launcher {options.launcher} runs arms elsewhere; say where to keep them (--work DIR)")
+    if options.slurm and options.launcher != SLURM:
+        raise VerifyError("--slurm is for --launcher slurm")
+    parameters_of(options.slurm)
+
+
+def _results(options: VerifyOptions, runner: Runner, arms: Sequence[Arm]) -> dict[str, ArmResult]:
+    """Run the arms, or read what others left of them."""
+    if options.launcher == SLURM:
+        run_as_jobs(runner, arms, parameters_of(options.slurm))
+    elif not all(map(runner.earlier_result, arms)) and (gpus := gpu_count()) < options.scale.gpus:
+        # Arms that ran under Slurm are judged where there is no GPU, too.
+        if not any(map(runner.ran, arms)):
+            raise VerifyError(_too_few_gpus(gpus, options.scale.gpus))
+        runner.read_only = True
+    return runner.run(arms)
 
 
 def verify_job(options: JobOptions, folder: str, progress: Callable[[str], None]) -> SessionOutcome:
@@ -184,6 +203,6 @@ def _too_few_gpus(available: int, required: int) -> str:
     )
     return (
         f"{there}, and --level capture trains on {'one' if required == 1 else required}. Without a GPU "
-        "`--level config` compares how the real megatron-core reads the settings; for Slurm, `--launcher srun "
-        "--work DIR` writes the arms as a script"
+        "`--level config` compares how the real megatron-core reads the settings; on Slurm, `--launcher slurm "
+        "--work DIR` submits the arms, and `--launcher srun` writes them as a script"
     )
