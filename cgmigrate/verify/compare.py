@@ -19,7 +19,8 @@ did not run             differs                different
 did not run             did not run            inconclusive
 ======================  =====================  ==========================================================
 
-Where the migrated configuration itself fails: different, when a legacy arm ran; inconclusive, when none did.
+Where the migrated configuration itself fails: different, when a legacy arm ran; inconclusive, when none did, or when
+the target runs neither the old text nor the model without graphs.
 
 Arms that agree prove nothing where there was nothing to see: inconclusive, when the settings ask for graphs in this
 workload and none was replayed, and when the last loss is no number. So is a difference of tokens where two eager runs
@@ -29,6 +30,7 @@ generate other tokens.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,6 +49,9 @@ from cgmigrate.verify.arms import (
     LEGACY_SOURCE,
     LEGACY_TARGET,
     MIGRATED,
+    MISSING,
+    REFUSED,
+    TIMED_OUT,
     TRAINING,
     ArmResult,
     Graph,
@@ -195,33 +200,52 @@ def _own_migration(target: ArmResult, migrated: ArmResult, source: ArmResult) ->
 def _verdict_without_target(roles: Mapping[str, ArmResult], ran_source: bool) -> tuple[str, str]:
     target, migrated = roles.get(LEGACY_TARGET), roles[MIGRATED]
     failure = f"{target.outcome}: {target.failure}" if target is not None else "not run"
-    if ran_source:
-        return EQUIVALENT_BUT, f"megatron-core {migrated.arm.release} cannot run the old text ({failure})"
-    return INCONCLUSIVE, f"the old text ran on no release ({failure}){_why_no_source(roles.get(LEGACY_SOURCE))}"
+    if not ran_source:
+        return INCONCLUSIVE, f"the old text ran on no release ({failure}){_why_no_source(roles.get(LEGACY_SOURCE))}"
+    if target is None or target.outcome in (MISSING, TIMED_OUT):
+        return EQUIVALENT_BUT, f"nothing shows what the old text does on {migrated.arm.release} ({failure})"
+    return EQUIVALENT_BUT, f"megatron-core {migrated.arm.release} cannot run the old text ({failure})"
 
 
 def _verdict_of_failure(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
-    migrated = roles[MIGRATED]
-    failure = f"the migrated text {migrated.outcome} on {migrated.arm.release}: {migrated.failure}"
-    ran = [roles[role] for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles and roles[role].outcome == DONE]
-    if migrated.outcome in ("missing", "timed out"):
+    """The verdict where the migrated arm failed, and whether the old text and eager fail in the same way."""
+    migrated, target, eager = roles[MIGRATED], roles.get(LEGACY_TARGET), roles.get(EAGER)
+    failure = f"the migrated text {_happened(migrated)} on {migrated.arm.release}: {migrated.failure}"
+    old = [roles[role] for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles]
+    ran = [result for result in old if result.outcome == DONE]
+    if migrated.outcome in (MISSING, TIMED_OUT):
         return INCONCLUSIVE, failure
+    if not (target is not None and target.outcome == DONE) and _fails_alike(eager, migrated):
+        return INCONCLUSIVE, f"{failure}; so does the same model without graphs, so the settings are not the cause"
     if not ran:
-        others = {roles[role].outcome for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles}
-        return INCONCLUSIVE, f"{failure}; so did the old text ({', '.join(sorted(others)) or 'not run'})"
-    target = roles.get(LEGACY_TARGET)
-    if target is not None and target.outcome != DONE:
-        return DIFFERENT, (
-            f"{failure}; the old text ran on {ran[0].arm.release} and fails on {target.arm.release}, too: "
-            "the release changed, not the migration"
-        )
-    return DIFFERENT, f"{failure}; the old text ran on {' and '.join(result.arm.release for result in ran)}"
+        outcomes = sorted({result.outcome for result in old}) or ["not run"]
+        also = "so did the old text" if outcomes == [migrated.outcome] else "nor did the old text run to its end"
+        return INCONCLUSIVE, f"{failure}; {also} ({', '.join(outcomes)})"
+    failure += f"; the old text ran on {' and '.join(result.arm.release for result in ran)}"
+    if target is None or target.outcome == DONE:
+        return DIFFERENT, failure
+    if _fails_alike(target, migrated):
+        return DIFFERENT, f"{failure} and fails on {target.arm.release}, too: the release changed, not the migration"
+    return DIFFERENT, f"{failure}, and on {target.arm.release} it {_happened(target)}: {target.failure}"
+
+
+def _fails_alike(other: ArmResult | None, migrated: ArmResult) -> bool:
+    """Whether an arm fails as the migrated one does: the same outcome and message, but for numbers such as sizes."""
+    if other is None or other.outcome != migrated.outcome:
+        return False
+    messages = (re.sub(r"0x[0-9a-f]+|[0-9.]+", "0", result.failure) for result in (other, migrated))
+    return len(set(messages)) == 1
+
+
+def _happened(result: ArmResult) -> str:
+    """What happened to an arm that did not end well, behind its subject."""
+    return {REFUSED: "was refused", MISSING: "did not run"}.get(result.outcome, result.outcome)
 
 
 def _why_no_source(source: ArmResult | None) -> str:
     if source is None:
         return "; the old text's own release is not available (`--mcore VERSION` fetches it)"
-    return f"; on {source.arm.release} the old text {source.outcome}: {source.failure}"
+    return f"; on {source.arm.release} the old text {_happened(source)}: {source.failure}"
 
 
 # --- what is captured ------------------------------------------------------------------------------------

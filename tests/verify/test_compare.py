@@ -16,6 +16,7 @@ from cgmigrate.verify.arms import (
     MIGRATED,
     MISSING,
     REFUSED,
+    TIMED_OUT,
     TRAINING,
     Arm,
     ArmResult,
@@ -268,6 +269,37 @@ def test_numbers_that_change_with_the_release_are_placed() -> None:
             INCONCLUSIVE,
             "so did the old text",
         ),
+        (
+            {"migrated": failed(NEW), "legacy_target": None, "legacy_source": failed(OLD, MISSING, "no GPU")},
+            INCONCLUSIVE,
+            "nor did the old text run to its end (missing)",
+        ),
+        (
+            # Both fail, of different causes: neither the release nor the migration alone is to blame.
+            {"migrated": failed(NEW, CRASHED, "out of memory"), "legacy_target": failed(NEW, REFUSED, "TypeError")},
+            DIFFERENT,
+            "out of memory; the old text ran on 0.17.1, and on 0.19.2 it was refused: TypeError",
+        ),
+        (
+            {
+                "migrated": failed(NEW, CRASHED, "tried to allocate 2.5 GiB"),
+                "legacy_target": failed(NEW, CRASHED, "tried to allocate 3 GiB"),
+            },
+            DIFFERENT,
+            "the release changed, not the migration",
+        ),
+        (
+            {"migrated": failed(NEW), "legacy_target": failed(NEW), "eager": failed(NEW)},
+            INCONCLUSIVE,
+            "so does the same model without graphs, so the settings are not the cause",
+        ),
+        ({"migrated": failed(NEW), "eager": failed(NEW)}, DIFFERENT, "the old text ran on 0.17.1 and 0.19.2"),
+        (
+            {"legacy_target": failed(NEW, TIMED_OUT, "no end after 300 s")},
+            EQUIVALENT_BUT,
+            "nothing shows what the old text does on 0.19.2 (timed out: no end after 300 s)",
+        ),
+        ({"legacy_source": failed(OLD, REFUSED)}, EQUIVALENT_BUT, "on 0.17.1 the old text was refused: "),
         ({"migrated": failed(NEW, MISSING, "torch sees no GPU")}, INCONCLUSIVE, "torch sees no GPU"),
         (
             {"legacy_source": None, "legacy_target": result(NEW, ITERATION)},
