@@ -60,6 +60,8 @@ class Case:
     unclear: str = ""
     fields_after: Mapping[str, Any] | None = None
     changes: tuple[str, ...] = ()
+    generates: bool = False
+    """Whether the programs that get the settings generate, and do not train."""
 
     @property
     def migrated_fields(self) -> Mapping[str, Any]:
@@ -295,6 +297,7 @@ def _cases_at_sites(
             unclear=_unclear(settings, migrated),
             fields_after=_beside(after.sites[twin], texts.after) if texts.after_file and twin is not None else None,
             changes=texts.changes,
+            generates=_generates(site),
         )
         start, end = _line_of(texts.before, site.span.start), _line_of(texts.before, max(site.span.end - 1, 0))
         yield case, min(start, first), end
@@ -320,8 +323,14 @@ def _cases_of_new_sites(
             diff=texts.diff,
             unclear=_unclear({}, settings),
             changes=texts.changes,
+            generates=_generates(site),
         )
         yield case, 0, 0
+
+
+def _generates(site: Site) -> bool:
+    programs = [name for name in site.programs or site.scripts if name.endswith(".py")]
+    return bool(programs) and all("inference" in name or "text_generation" in name for name in programs)
 
 
 def _line_of(text: str, offset: int) -> int:
@@ -414,7 +423,9 @@ def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[P
 
 
 def _concerned(case: Case) -> tuple[str, ...]:
-    """Training always; generation where either form captures something in inference."""
+    """Training, unless the program only generates; generation, too, where either form captures something in it."""
+    if case.generates:
+        return STATIC, DYNAMIC
     captures = [capture_of(case.before, case.source, case.reader), capture_of(case.after, case.target, case.reader)]
     inference = any(isinstance(capture, Capture) and capture.inference is not None for capture in captures)
     return (TRAINING, STATIC, DYNAMIC) if inference else (TRAINING,)

@@ -290,6 +290,20 @@ def test_generation_is_run_where_inference_is_captured() -> None:
     assert [plan.workload for plan in only] == [STATIC]
 
 
+@pytest.mark.parametrize(
+    ("program", "workloads"),
+    [
+        ("examples/inference/gpt/gpt_dynamic_inference.py", [STATIC, DYNAMIC]),
+        ("tools/run_text_generation_server.py", [STATIC, DYNAMIC]),
+        ("pretrain_gpt.py", [TRAINING, STATIC, DYNAMIC]),
+    ],
+)
+def test_a_program_that_only_generates_is_not_trained(tmp_path: Path, program: str, workloads: list[str]) -> None:
+    text = f"torchrun {program} --num-layers 4 --cuda-graph-impl local --cuda-graph-scope full_iteration_inference\n"
+    (one,) = cases(tmp_path / "run.sh", text)
+    assert [plan.workload for plan in planned(one, VERSIONS, Scale())] == workloads
+
+
 def test_without_the_source_release_its_arms_do_not_run() -> None:
     (plan,) = planned(
         case({"external_cuda_graph": True}, {"cuda_graph_impl": "transformer_engine"}), {NEW: "0.19.2"}, Scale()
