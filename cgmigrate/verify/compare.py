@@ -22,6 +22,8 @@ did not run             did not run            inconclusive
 Where the migrated configuration itself fails: different, when a legacy arm ran; inconclusive, when none did, or when
 the target runs neither the old text nor the model without graphs.
 
+Where the proxy lacks what the settings capture (Mamba layers), an equivalence holds for the settings only.
+
 Arms that agree prove nothing where there was nothing to see: inconclusive, when the settings ask for graphs in this
 workload and none was replayed, and when the last loss is no number. So is a difference of tokens where two eager runs
 generate other tokens.
@@ -39,7 +41,7 @@ from typing import Any
 from cgmigrate.megatron.capture import capture_of_resolved
 from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, SPLIT_IN, Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
-from cgmigrate.megatron.types import Capture, ResolvedConfiguration, describe_both
+from cgmigrate.megatron.types import WHOLE, Blocks, Capture, Iteration, Layers, ResolvedConfiguration, describe_both
 from cgmigrate.megatron.versions import parse_release
 from cgmigrate.verify.arms import (
     DONE,
@@ -58,6 +60,7 @@ from cgmigrate.verify.arms import (
     Rank,
 )
 from cgmigrate.verify.metrics import all_graphs, census_lines, eager_calls, first_difference, label
+from cgmigrate.verify.proxy import NO_MAMBA, NO_MLA
 
 EQUIVALENT, EQUIVALENT_BUT = "equivalent", "equivalent, but"
 DIFFERENT, INCONCLUSIVE = "different", "inconclusive"
@@ -65,6 +68,8 @@ EXIT_STATUS = {EQUIVALENT: 0, EQUIVALENT_BUT: 0, DIFFERENT: 1, INCONCLUSIVE: 2}
 
 PARAMETERS, RNG = "parameters differ", "random number states differ"
 TOKENS, LOGITS = "tokens differ", "log-probabilities differ"
+SETTINGS_ONLY = "for the settings only"
+"""How the reason begins where the proxy lacks what the configuration captures, so that no run shows it."""
 SLACK = 4.0
 """How many times further apart than two eager runs two arms may be where runs do not repeat to the bit."""
 
@@ -100,6 +105,10 @@ def judge(roles: Mapping[str, ArmResult]) -> tuple[str, str, tuple[str, ...]]:
     verdict, reason = _verdict_of_failure(roles) if migrated.outcome != DONE else _verdict(roles)
     if verdict in (EQUIVALENT, EQUIVALENT_BUT) and (why := _shows_nothing(migrated)):
         verdict, reason = INCONCLUSIVE, why
+    elif verdict in (EQUIVALENT, EQUIVALENT_BUT) and (absent := _absent_from_proxy(migrated)):
+        rest = f"what it has: {reason}" if all_graphs(migrated) else "no graph was captured"
+        reason = f"{SETTINGS_ONLY}: the proxy has no {absent}, which they capture; {rest}"
+        verdict = EQUIVALENT_BUT
     return verdict, reason, tuple(_notes(roles))
 
 
@@ -178,14 +187,33 @@ def _shows_nothing(migrated: ArmResult) -> str:
     last = [float.fromhex(rank.losses[-1]) for rank in migrated.ranks if rank.losses]
     if not all(map(math.isfinite, last)):
         return "the last loss is no finite number, which hides any difference"
-    requested = capture_in(migrated)
-    training = migrated.arm.workload == TRAINING
-    if requested is None or (requested.training if training else requested.inference) is None:
+    requested, part = capture_in(migrated), _requested(migrated)
+    # A proxy without Mamba layers captures nothing where they alone are captured.
+    is_absent = NO_MAMBA in migrated.arm.proxy.notes and isinstance(part, Layers) and part.modules == {"mamba"}
+    if part is None or is_absent:
         return ""
     if any(any(graph.replays) for rank in migrated.ranks for graph in rank.graphs):
         return ""
     happened = "replayed" if all_graphs(migrated) else "captured"
     return f"the settings request {requested}, but no graph was {happened} in {migrated.arm.steps} steps"
+
+
+def _requested(result: ArmResult) -> Layers | Iteration | Blocks | None:
+    """What the settings of an arm ask to capture in its workload; None if nothing, or if that is not known."""
+    requested = capture_in(result) or Capture()
+    return requested.training if result.arm.workload == TRAINING else requested.inference
+
+
+def _absent_from_proxy(migrated: ArmResult) -> str:
+    """What the settings ask to capture and the proxy does not have; empty if it has all of it."""
+    part, notes = _requested(migrated), migrated.arm.proxy.notes
+    if part is None:
+        return ""
+    modules = part.modules if isinstance(part, Layers) else WHOLE
+    absent = {NO_MAMBA: ("mamba", "Mamba layers"), NO_MLA: ("attn", "multi-latent attention")}
+    return " and no ".join(
+        name for note, (one, name) in absent.items() if note in notes and (not modules or one in modules)
+    )
 
 
 def _own_migration(target: ArmResult, migrated: ArmResult, source: ArmResult) -> str:

@@ -15,7 +15,7 @@ from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, validation_input
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided
+from cgmigrate.megatron.settings import DEPRECATED, FIELDS, MODULES, SCOPE, Choice, Settings, Undecided, names_in
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.options import RunOptions
@@ -37,7 +37,7 @@ from cgmigrate.verify.arms import (
 )
 from cgmigrate.verify.mcore import not_available
 from cgmigrate.verify.other_changes import other_changes
-from cgmigrate.verify.proxy import proxy_of
+from cgmigrate.verify.proxy import NO_MAMBA, proxy_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,8 +411,10 @@ class Scale:
 
 def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[PlannedComparison]:
     """The comparisons of a case; ``versions`` maps minor releases to the available versions."""
-    proxy = scale.proxy or proxy_of(case.fields, scale.gpus, scale.packing)
-    after = scale.proxy or proxy_of(case.migrated_fields, scale.gpus, scale.packing)
+    proxy, after = (
+        scale.proxy or _without_mamba(proxy_of(fields, scale.gpus, scale.packing), case)
+        for fields in (case.fields, case.migrated_fields)
+    )
     target = versions.get(case.target)
     if target is None:
         raise PlanError(not_available(case.target))
@@ -420,6 +422,12 @@ def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[P
         PlannedComparison(case, workload, _arms(case, workload, (proxy, after), versions, scale))
         for workload in scale.workloads or _concerned(case)
     ]
+
+
+def _without_mamba(proxy: Proxy, case: Case) -> Proxy:
+    """Return the proxy; it says that it has no Mamba layers if only the settings show that the model has some."""
+    named = (word for one in (case.before, case.after) for name in (SCOPE, MODULES) for word in names_in(one.get(name)))
+    return replace(proxy, notes=(*proxy.notes, NO_MAMBA)) if "mamba" in named and NO_MAMBA not in proxy.notes else proxy
 
 
 def _concerned(case: Case) -> tuple[str, ...]:

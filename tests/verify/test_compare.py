@@ -25,6 +25,7 @@ from cgmigrate.verify.arms import (
     Rank,
 )
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, exit_status, judge
+from cgmigrate.verify.proxy import NO_MAMBA, NO_MLA
 
 OLD, NEW = "0.17.1", "0.19.2"
 LAYERS = {"cuda_graph_impl": "local"}
@@ -229,6 +230,40 @@ def test_arms_that_agree_on_no_graphs_prove_nothing(
     verdict, reason, _ = judge({role: idle(one) for role, one in arms().items()})
     assert verdict == INCONCLUSIVE
     assert f"but no graph was {request.node.callspec.id} in 8 steps" in reason
+
+
+def on_a_proxy(modules: list[str], *notes: str, graphs: bool = True) -> tuple[str, str]:
+    """The verdict on arms that agree, where the settings capture modules and the proxy has notes."""
+
+    def of(role: str, one: ArmResult) -> ArmResult:
+        names = {"cuda_graph_scope" if one.arm.release == OLD else "cuda_graph_modules": modules}
+        own = {"cuda_graph_impl": "transformer_engine", "inference_cuda_graph_scope": "none"} | names
+        ranks = one.ranks if graphs else (replace(one.ranks[0], graphs=()),)
+        arm = replace(one.arm, proxy=Proxy(notes=notes))
+        return replace(one, arm=arm, effective={} if role.startswith("eager") else own, ranks=ranks)
+
+    return judge({role: of(role, one) for role, one in arms().items()})[:2]
+
+
+def test_what_the_proxy_lacks_is_equivalent_for_the_settings_only() -> None:
+    verdict, reason = on_a_proxy(["attn", "mamba"], NO_MAMBA)
+    assert (verdict, reason.partition(":")[0]) == (EQUIVALENT_BUT, "for the settings only")
+    assert "the proxy has no Mamba layers, which they capture; what it has: the same graphs" in reason
+    assert on_a_proxy([], NO_MAMBA, NO_MLA)[1].count("no Mamba layers and no multi-latent attention") == 1
+    assert on_a_proxy(["attn"], NO_MLA)[0] == EQUIVALENT_BUT
+
+
+def test_what_the_proxy_lacks_is_no_reservation_where_it_is_not_captured() -> None:
+    assert on_a_proxy(["attn"], NO_MAMBA)[0] == EQUIVALENT
+    # A job runs its own model.
+    assert on_a_proxy(["attn", "mamba"])[0] == EQUIVALENT
+
+
+def test_mamba_layers_alone_leave_nothing_to_capture() -> None:
+    verdict, reason = on_a_proxy(["mamba"], NO_MAMBA, graphs=False)
+    assert verdict == EQUIVALENT_BUT
+    assert reason.endswith("the proxy has no Mamba layers, which they capture; no graph was captured")
+    assert on_a_proxy(["mamba"], graphs=False)[0] == on_a_proxy(["attn"], NO_MAMBA, graphs=False)[0] == INCONCLUSIVE
 
 
 def test_losses_that_are_no_numbers_prove_nothing() -> None:
