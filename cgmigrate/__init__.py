@@ -17,6 +17,7 @@ __all__ = [
     "Backend",
     "Blocks",
     "Capture",
+    "Diagnosis",
     "Diagnostic",
     "Iteration",
     "Layers",
@@ -31,6 +32,7 @@ __all__ = [
     "capture_of",
     "check_paths",
     "check_text",
+    "doctor",
     "migrate_text",
     "parse_release",
 ]

@@ -28,6 +28,7 @@ __all__ = [
     "Backend",
     "Blocks",
     "Capture",
+    "Diagnosis",
     "Diagnostic",
     "Iteration",
     "Layers",
@@ -42,6 +43,7 @@ __all__ = [
     "capture_of",
     "check_paths",
     "check_text",
+    "doctor",
     "migrate_text",
     "parse_release",
 ]
@@ -109,6 +111,37 @@ class Diagnostic:
     """What to write by hand."""
     fingerprint: str
     """The same for this diagnostic as long as its file and place have their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What ``doctor`` returns. ``str`` of it is a text for a log."""
+
+    name: str
+    """The class of the configuration; the path of its diagnostics."""
+    release: Release
+    """The release of megatron-core that reads it."""
+    settings: str
+    """The settings that were read, as YAML. The lines of the diagnostics are those of this text."""
+    captures: Capture | Rejected
+    """What is captured of the layers that the model has, or why megatron-core refuses that."""
+    because: str
+    """Why nothing is captured; empty if something is."""
+    diagnostics: tuple[Diagnostic, ...]
+    """What rules report of the settings."""
+
+    def __str__(self) -> str:
+        match self.captures:
+            case Rejected(code=code, reason=reason, stage=stage):
+                outcome = f"{'capture fails' if stage == 'capture' else 'rejected'}: {reason} ({code})"
+            case Capture(training=None, inference=None):
+                outcome = f"nothing is captured: {self.because}"
+            case captured:
+                outcome = f"captures {captured}"
+        lines = [f"{self.name} with megatron-core {self.release}: {outcome}"]
+        for one in self.diagnostics:
+            lines += [f"  {one.rule} {one.severity}: {one.message}", *([f"    help: {one.help}"] if one.help else [])]
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +219,26 @@ def check_paths(paths: Iterable[AnyPath], options: Options | None = None) -> Rep
             unread.append(Unread(item.path, item.unread))
         diagnostics += _diagnostics(run, item)
     return Report(run.discovery.files_seen, tuple(diagnostics), tuple(unread))
+
+
+def doctor(config: object, options: Options | None = None) -> Diagnosis:
+    """Return what a built configuration captures, and what rules report of the values that are in effect.
+
+    ``config`` is a TransformerConfig, a configuration or model provider of Megatron-Bridge, the arguments of
+    Megatron-LM, or a mapping of such settings. It is read for the target of the options, or the installed release.
+    Raises TypeError for another object, and ValueError for what cannot be used.
+    """
+    from cgmigrate.lint.resolved_configurations import captured_in, resolved_text
+
+    options, name = _checked_options(options), type(config).__name__
+    release = arguments.release_of("target", options.target or arguments.installed_release())
+    text = resolved_text(config, release)
+    # The values are those of the process: neither a configuration file nor the pins of a project say more about them.
+    options = replace(options, source=release, target=release, isolated=True)
+    runs = [_run_of_text(text, f"/{name} in memory/{name}.yaml", options, rewrite=False) for _ in range(2)]
+    every = [one for checked in _checked(runs[0]) for one in _diagnostics(runs[0], checked)]
+    diagnostics = tuple(replace(one, path=name) for one in every)
+    return Diagnosis(name, release, text, *captured_in(runs[1]), diagnostics)
 
 
 def capture_of(settings: Settings, release: str | Release, reader: str | Reader) -> Capture | Rejected:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.releases import NEWEST, Release
 from cgmigrate.megatron.settings import FIELDS, Settings
 from cgmigrate.megatron.types import Reader
 from cgmigrate.megatron.versions import parse_release
@@ -37,6 +38,19 @@ def release_of(name: str, value: str | Release) -> Release:
     if not isinstance(value, (str, Release)):
         raise TypeError(f'{name} has to be a release as text, such as "{Release(0, 17)}", not {value!r}')
     return parse_release(str(value))
+
+
+def installed_release() -> str:
+    """Return the version of megatron-core that this process has imported or could import; the newest known without."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    # A source tree on the path is not installed. To import it would take seconds.
+    if imported := getattr(sys.modules.get("megatron.core"), "__version__", ""):
+        return str(imported)
+    try:
+        return version("megatron-core")
+    except PackageNotFoundError:
+        return str(NEWEST)
 
 
 def reader_of(name: str, value: str | Reader) -> Reader:

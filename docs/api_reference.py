@@ -13,6 +13,7 @@ import cgmigrate
 
 TYPES = (
     *(cgmigrate.Options, cgmigrate.Diagnostic, cgmigrate.Result, cgmigrate.Report, cgmigrate.Unread),
+    cgmigrate.Diagnosis,
     *(cgmigrate.Reader, cgmigrate.Capture, cgmigrate.Layers, cgmigrate.Iteration, cgmigrate.Blocks),
     *(cgmigrate.Backend, cgmigrate.Rejected),
 )

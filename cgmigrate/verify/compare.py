@@ -8,7 +8,7 @@ release only by as much as two eager runs do.
 ======================  =====================  ==========================================================
 legacy on its release   legacy on the target   verdict on the migrated configuration, which ran
 ======================  =====================  ==========================================================
-same graphs             same graphs and bits   equivalent
+same graphs             same graphs and bits   equivalent, whatever numbers the release itself changed
 same graphs             same graphs, other     different, unless two eager runs differ as much
                         numbers
 same graphs             other graphs           equivalent, but the target reads the old text differently
@@ -19,7 +19,10 @@ did not run             differs                different
 did not run             did not run            inconclusive
 ======================  =====================  ==========================================================
 
-Where the migrated configuration itself fails: different, when a legacy arm ran; inconclusive, when none did.
+Where the migrated configuration itself fails: different, when a legacy arm ran; inconclusive, when none did, or when
+the target runs neither the old text nor the model without graphs.
+
+Where the proxy lacks what the settings capture (Mamba layers), an equivalence holds for the settings only.
 
 Arms that agree prove nothing where there was nothing to see: inconclusive, when the settings ask for graphs in this
 workload and none was replayed, and when the last loss is no number. So is a difference of tokens where two eager runs
@@ -29,6 +32,7 @@ generate other tokens.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,7 +41,7 @@ from typing import Any
 from cgmigrate.megatron.capture import capture_of_resolved
 from cgmigrate.megatron.releases import SCOPE_LIST_SINCE, SPLIT_IN, Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE
-from cgmigrate.megatron.types import Capture, ResolvedConfiguration, describe_both
+from cgmigrate.megatron.types import WHOLE, Blocks, Capture, Iteration, Layers, ResolvedConfiguration, describe_both
 from cgmigrate.megatron.versions import parse_release
 from cgmigrate.verify.arms import (
     DONE,
@@ -47,12 +51,16 @@ from cgmigrate.verify.arms import (
     LEGACY_SOURCE,
     LEGACY_TARGET,
     MIGRATED,
+    MISSING,
+    REFUSED,
+    TIMED_OUT,
     TRAINING,
     ArmResult,
     Graph,
     Rank,
 )
 from cgmigrate.verify.metrics import all_graphs, census_lines, eager_calls, first_difference, label
+from cgmigrate.verify.proxy import NO_MAMBA, NO_MLA
 
 EQUIVALENT, EQUIVALENT_BUT = "equivalent", "equivalent, but"
 DIFFERENT, INCONCLUSIVE = "different", "inconclusive"
@@ -60,6 +68,8 @@ EXIT_STATUS = {EQUIVALENT: 0, EQUIVALENT_BUT: 0, DIFFERENT: 1, INCONCLUSIVE: 2}
 
 PARAMETERS, RNG = "parameters differ", "random number states differ"
 TOKENS, LOGITS = "tokens differ", "log-probabilities differ"
+SETTINGS_ONLY = "for the settings only"
+"""How the reason begins where the proxy lacks what the configuration captures, so that no run shows it."""
 SLACK = 4.0
 """How many times further apart than two eager runs two arms may be where runs do not repeat to the bit."""
 
@@ -95,6 +105,10 @@ def judge(roles: Mapping[str, ArmResult]) -> tuple[str, str, tuple[str, ...]]:
     verdict, reason = _verdict_of_failure(roles) if migrated.outcome != DONE else _verdict(roles)
     if verdict in (EQUIVALENT, EQUIVALENT_BUT) and (why := _shows_nothing(migrated)):
         verdict, reason = INCONCLUSIVE, why
+    elif verdict in (EQUIVALENT, EQUIVALENT_BUT) and (absent := _absent_from_proxy(migrated)):
+        rest = f"what it has: {reason}" if all_graphs(migrated) else "no graph was captured"
+        reason = f"{SETTINGS_ONLY}: the proxy has no {absent}, which they capture; {rest}"
+        verdict = EQUIVALENT_BUT
     return verdict, reason, tuple(_notes(roles))
 
 
@@ -162,9 +176,10 @@ def _verdict_on_equal_arms(roles: Mapping[str, ArmResult], source: ArmResult | N
     release = roles[MIGRATED].arm.release
     if source is None:
         return EQUIVALENT_BUT, f"seen on {release} only{_why_no_source(roles.get(LEGACY_SOURCE))}"
-    if departure := _releases_apart(roles):
-        return EQUIVALENT_BUT, departure
-    return EQUIVALENT, f"the same graphs, and on {release} the same numbers to the last bit"
+    same = f"the same graphs, and on {release} the same numbers to the last bit"
+    # What the release does to the old text, too, is no reservation about the migration.
+    departure = _releases_apart(roles)
+    return EQUIVALENT, f"{same}; {departure}" if departure else same
 
 
 def _shows_nothing(migrated: ArmResult) -> str:
@@ -172,14 +187,33 @@ def _shows_nothing(migrated: ArmResult) -> str:
     last = [float.fromhex(rank.losses[-1]) for rank in migrated.ranks if rank.losses]
     if not all(map(math.isfinite, last)):
         return "the last loss is no finite number, which hides any difference"
-    requested = capture_in(migrated)
-    training = migrated.arm.workload == TRAINING
-    if requested is None or (requested.training if training else requested.inference) is None:
+    requested, part = capture_in(migrated), _requested(migrated)
+    # A proxy without Mamba layers captures nothing where they alone are captured.
+    is_absent = NO_MAMBA in migrated.arm.proxy.notes and isinstance(part, Layers) and part.modules == {"mamba"}
+    if part is None or is_absent:
         return ""
     if any(any(graph.replays) for rank in migrated.ranks for graph in rank.graphs):
         return ""
     happened = "replayed" if all_graphs(migrated) else "captured"
     return f"the settings request {requested}, but no graph was {happened} in {migrated.arm.steps} steps"
+
+
+def _requested(result: ArmResult) -> Layers | Iteration | Blocks | None:
+    """What the settings of an arm ask to capture in its workload; None if nothing, or if that is not known."""
+    requested = capture_in(result) or Capture()
+    return requested.training if result.arm.workload == TRAINING else requested.inference
+
+
+def _absent_from_proxy(migrated: ArmResult) -> str:
+    """What the settings ask to capture and the proxy does not have; empty if it has all of it."""
+    part, notes = _requested(migrated), migrated.arm.proxy.notes
+    if part is None:
+        return ""
+    modules = part.modules if isinstance(part, Layers) else WHOLE
+    absent = {NO_MAMBA: ("mamba", "Mamba layers"), NO_MLA: ("attn", "multi-latent attention")}
+    return " and no ".join(
+        name for note, (one, name) in absent.items() if note in notes and (not modules or one in modules)
+    )
 
 
 def _own_migration(target: ArmResult, migrated: ArmResult, source: ArmResult) -> str:
@@ -194,33 +228,52 @@ def _own_migration(target: ArmResult, migrated: ArmResult, source: ArmResult) ->
 def _verdict_without_target(roles: Mapping[str, ArmResult], ran_source: bool) -> tuple[str, str]:
     target, migrated = roles.get(LEGACY_TARGET), roles[MIGRATED]
     failure = f"{target.outcome}: {target.failure}" if target is not None else "not run"
-    if ran_source:
-        return EQUIVALENT_BUT, f"megatron-core {migrated.arm.release} cannot run the old text ({failure})"
-    return INCONCLUSIVE, f"the old text ran on no release ({failure}){_why_no_source(roles.get(LEGACY_SOURCE))}"
+    if not ran_source:
+        return INCONCLUSIVE, f"the old text ran on no release ({failure}){_why_no_source(roles.get(LEGACY_SOURCE))}"
+    if target is None or target.outcome in (MISSING, TIMED_OUT):
+        return EQUIVALENT_BUT, f"nothing shows what the old text does on {migrated.arm.release} ({failure})"
+    return EQUIVALENT_BUT, f"megatron-core {migrated.arm.release} cannot run the old text ({failure})"
 
 
 def _verdict_of_failure(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
-    migrated = roles[MIGRATED]
-    failure = f"the migrated text {migrated.outcome} on {migrated.arm.release}: {migrated.failure}"
-    ran = [roles[role] for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles and roles[role].outcome == DONE]
-    if migrated.outcome in ("missing", "timed out"):
+    """The verdict where the migrated arm failed, and whether the old text and eager fail in the same way."""
+    migrated, target, eager = roles[MIGRATED], roles.get(LEGACY_TARGET), roles.get(EAGER)
+    failure = f"the migrated text {_happened(migrated)} on {migrated.arm.release}: {migrated.failure}"
+    old = [roles[role] for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles]
+    ran = [result for result in old if result.outcome == DONE]
+    if migrated.outcome in (MISSING, TIMED_OUT):
         return INCONCLUSIVE, failure
+    if not (target is not None and target.outcome == DONE) and _fails_alike(eager, migrated):
+        return INCONCLUSIVE, f"{failure}; so does the same model without graphs, so the settings are not the cause"
     if not ran:
-        others = {roles[role].outcome for role in (LEGACY_SOURCE, LEGACY_TARGET) if role in roles}
-        return INCONCLUSIVE, f"{failure}; so did the old text ({', '.join(sorted(others)) or 'not run'})"
-    target = roles.get(LEGACY_TARGET)
-    if target is not None and target.outcome != DONE:
-        return DIFFERENT, (
-            f"{failure}; the old text ran on {ran[0].arm.release} and fails on {target.arm.release}, too: "
-            "the release changed, not the migration"
-        )
-    return DIFFERENT, f"{failure}; the old text ran on {' and '.join(result.arm.release for result in ran)}"
+        outcomes = sorted({result.outcome for result in old}) or ["not run"]
+        also = "so did the old text" if outcomes == [migrated.outcome] else "nor did the old text run to its end"
+        return INCONCLUSIVE, f"{failure}; {also} ({', '.join(outcomes)})"
+    failure += f"; the old text ran on {' and '.join(result.arm.release for result in ran)}"
+    if target is None or target.outcome == DONE:
+        return DIFFERENT, failure
+    if _fails_alike(target, migrated):
+        return DIFFERENT, f"{failure} and fails on {target.arm.release}, too: the release changed, not the migration"
+    return DIFFERENT, f"{failure}, and on {target.arm.release} it {_happened(target)}: {target.failure}"
+
+
+def _fails_alike(other: ArmResult | None, migrated: ArmResult) -> bool:
+    """Whether an arm fails as the migrated one does: the same outcome and message, but for numbers such as sizes."""
+    if other is None or other.outcome != migrated.outcome:
+        return False
+    messages = (re.sub(r"0x[0-9a-f]+|[0-9.]+", "0", result.failure) for result in (other, migrated))
+    return len(set(messages)) == 1
+
+
+def _happened(result: ArmResult) -> str:
+    """What happened to an arm that did not end well, behind its subject."""
+    return {REFUSED: "was refused", MISSING: "did not run"}.get(result.outcome, result.outcome)
 
 
 def _why_no_source(source: ArmResult | None) -> str:
     if source is None:
         return "; the old text's own release is not available (`--mcore VERSION` fetches it)"
-    return f"; on {source.arm.release} the old text {source.outcome}: {source.failure}"
+    return f"; on {source.arm.release} the old text {_happened(source)}: {source.failure}"
 
 
 # --- what is captured ------------------------------------------------------------------------------------

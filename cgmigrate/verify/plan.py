@@ -15,7 +15,7 @@ from cgmigrate.lint.run import Run
 from cgmigrate.megatron.capture import capture_of, validation_input
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import DEPRECATED, FIELDS, Choice, Settings, Undecided
+from cgmigrate.megatron.settings import DEPRECATED, FIELDS, MODULES, SCOPE, Choice, Settings, Undecided, names_in
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from cgmigrate.project.inputs import InputError
 from cgmigrate.project.options import RunOptions
@@ -37,7 +37,7 @@ from cgmigrate.verify.arms import (
 )
 from cgmigrate.verify.mcore import not_available
 from cgmigrate.verify.other_changes import other_changes
-from cgmigrate.verify.proxy import proxy_of
+from cgmigrate.verify.proxy import NO_MAMBA, proxy_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,8 @@ class Case:
     unclear: str = ""
     fields_after: Mapping[str, Any] | None = None
     changes: tuple[str, ...] = ()
+    generates: bool = False
+    """Whether the programs that get the settings generate, and do not train."""
 
     @property
     def migrated_fields(self) -> Mapping[str, Any]:
@@ -295,6 +297,7 @@ def _cases_at_sites(
             unclear=_unclear(settings, migrated),
             fields_after=_beside(after.sites[twin], texts.after) if texts.after_file and twin is not None else None,
             changes=texts.changes,
+            generates=_generates(site),
         )
         start, end = _line_of(texts.before, site.span.start), _line_of(texts.before, max(site.span.end - 1, 0))
         yield case, min(start, first), end
@@ -320,8 +323,14 @@ def _cases_of_new_sites(
             diff=texts.diff,
             unclear=_unclear({}, settings),
             changes=texts.changes,
+            generates=_generates(site),
         )
         yield case, 0, 0
+
+
+def _generates(site: Site) -> bool:
+    programs = [name for name in site.programs or site.scripts if name.endswith(".py")]
+    return bool(programs) and all("inference" in name or "text_generation" in name for name in programs)
 
 
 def _line_of(text: str, offset: int) -> int:
@@ -402,8 +411,10 @@ class Scale:
 
 def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[PlannedComparison]:
     """The comparisons of a case; ``versions`` maps minor releases to the available versions."""
-    proxy = scale.proxy or proxy_of(case.fields, scale.gpus, scale.packing)
-    after = scale.proxy or proxy_of(case.migrated_fields, scale.gpus, scale.packing)
+    proxy, after = (
+        scale.proxy or _without_mamba(proxy_of(fields, scale.gpus, scale.packing), case)
+        for fields in (case.fields, case.migrated_fields)
+    )
     target = versions.get(case.target)
     if target is None:
         raise PlanError(not_available(case.target))
@@ -413,8 +424,16 @@ def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[P
     ]
 
 
+def _without_mamba(proxy: Proxy, case: Case) -> Proxy:
+    """Return the proxy; it says that it has no Mamba layers if only the settings show that the model has some."""
+    named = (word for one in (case.before, case.after) for name in (SCOPE, MODULES) for word in names_in(one.get(name)))
+    return replace(proxy, notes=(*proxy.notes, NO_MAMBA)) if "mamba" in named and NO_MAMBA not in proxy.notes else proxy
+
+
 def _concerned(case: Case) -> tuple[str, ...]:
-    """Training always; generation where either form captures something in inference."""
+    """Training, unless the program only generates; generation, too, where either form captures something in it."""
+    if case.generates:
+        return STATIC, DYNAMIC
     captures = [capture_of(case.before, case.source, case.reader), capture_of(case.after, case.target, case.reader)]
     inference = any(isinstance(capture, Capture) and capture.inference is not None for capture in captures)
     return (TRAINING, STATIC, DYNAMIC) if inference else (TRAINING,)

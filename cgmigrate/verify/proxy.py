@@ -7,9 +7,10 @@ widths, sequence). The proxy's notes say what is scaled or omitted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cgmigrate.megatron.catalogue import load
 from cgmigrate.megatron.layer_patterns import has_layer, layer_pattern
 from cgmigrate.megatron.settings import names_in
 from cgmigrate.verify.arms import Packing, Proxy
@@ -17,6 +18,9 @@ from cgmigrate.verify.arms import Packing, Proxy
 LAYERS, HIDDEN, HEADS, EXPERTS = 4, 256, 4, 4
 """Sizes of the proxy: enough layers for graphs to share buffers, a few milliseconds a step."""
 
+NO_MAMBA = "Mamba layers are omitted: all layers of the proxy are transformer layers"
+NO_MLA = "multi-latent attention is omitted: the proxy's attention is the ordinary one"
+"""Notes of a proxy that lacks what the configuration may capture."""
 MLA_MODULE = "mla_up_proj"
 """What only multi-latent attention can recompute, which the proxy does not have."""
 
@@ -52,6 +56,7 @@ _KEPT = (
     "moe_router_enable_expert_bias",
     "moe_expert_capacity_factor",
     "moe_pad_expert_input_to_capacity",
+    "moe_pad_experts_for_cuda_graph_inference",
     "moe_token_drop_policy",
     "moe_router_padding_for_fp8",
     "moe_permute_fusion",
@@ -60,6 +65,13 @@ _KEPT = (
     "overlap_moe_expert_parallel_comm",
 )
 """Fields of TransformerConfig that are given to the proxy as they are."""
+
+_REPLACED = (
+    *("fp16", "use_te_rng_tracker", "inference_rng_tracker", "gradient_accumulation_fusion"),
+    *("num_moe_experts", "moe_layer_freq", "moe_shared_expert_intermediate_size", "is_hybrid_model"),
+    *("pipeline_model_parallel_size", "expert_model_parallel_size"),
+)
+"""Fields that the proxy has in a form of its own."""
 
 _ALIASES = {
     # Megatron-LM's flags (less their dashes), NeMo's and Megatron-Bridge's names → fields of TransformerConfig.
@@ -100,12 +112,7 @@ def proxy_of(neighbours: Mapping[str, Any], gpus: int = 1, packing: Packing | No
         fields["sequence_parallel"] = True
     if "fp8" not in fields:
         fields.pop("fp8_recipe", None)
-    if any("mamba" in name or "hybrid" in name for name in values):
-        notes.append("Mamba layers are omitted: all layers of the proxy are transformer layers")
-    if values.get("multi_latent_attention"):
-        notes.append("multi-latent attention is omitted: the proxy's attention is the ordinary one")
-    if (values.get("context_parallel_size") or 1) != 1:
-        notes.append("context parallelism is omitted")
+    notes += _omitted(values)
     if packing is not None:
         # The unfused rotary embedding of packed sequences copies lengths to the host, which no graph can hold.
         fields.setdefault("apply_rope_fusion", True)
@@ -122,6 +129,22 @@ def proxy_of(neighbours: Mapping[str, Any], gpus: int = 1, packing: Packing | No
         notes=tuple(notes),
         **parallel,
     )
+
+
+def _omitted(values: Mapping[str, Any]) -> Iterator[str]:
+    """Yield notes on what the proxy does not have, whole parts of the model first."""
+    hybrid = [name for name in values if "mamba" in name or "hybrid" in name]
+    if any(values[name] for name in hybrid if name != "hybrid_context_parallel"):
+        yield NO_MAMBA
+    if values.get("multi_latent_attention"):
+        yield NO_MLA
+    if (values.get("context_parallel_size") or 1) != 1:
+        yield "context parallelism is omitted"
+    fields = (one for one in load().settings.values() if one.owner == "TransformerConfig" and not one.captures)
+    others = [one for one in fields if one.name not in (*_KEPT, *_REPLACED) and one.name in values]
+    ignored = [one.name for one in others if values[one.name] not in (None, False, one.default, "local")]
+    if ignored:
+        yield f"the proxy does without {', '.join(ignored)}"
 
 
 def _canonical(neighbours: Mapping[str, Any]) -> dict[str, Any]:

@@ -118,7 +118,7 @@ def _details(rows: Rows) -> list[str]:
 
 
 def _reason(judged: Judged) -> list[str]:
-    return [] if judged.verdict == EQUIVALENT else [escape(judged.reason)]
+    return [] if judged.verdict == EQUIVALENT and not judged.changes else [escape(judged.reason)]
 
 
 def _captured(arms: Mapping[str, ArmResult]) -> list[str]:

@@ -16,6 +16,7 @@ from cgmigrate.verify.arms import (
     MIGRATED,
     MISSING,
     REFUSED,
+    TIMED_OUT,
     TRAINING,
     Arm,
     ArmResult,
@@ -24,6 +25,7 @@ from cgmigrate.verify.arms import (
     Rank,
 )
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, exit_status, judge
+from cgmigrate.verify.proxy import NO_MAMBA, NO_MLA
 
 OLD, NEW = "0.17.1", "0.19.2"
 LAYERS = {"cuda_graph_impl": "local"}
@@ -230,6 +232,40 @@ def test_arms_that_agree_on_no_graphs_prove_nothing(
     assert f"but no graph was {request.node.callspec.id} in 8 steps" in reason
 
 
+def on_a_proxy(modules: list[str], *notes: str, graphs: bool = True) -> tuple[str, str]:
+    """The verdict on arms that agree, where the settings capture modules and the proxy has notes."""
+
+    def of(role: str, one: ArmResult) -> ArmResult:
+        names = {"cuda_graph_scope" if one.arm.release == OLD else "cuda_graph_modules": modules}
+        own = {"cuda_graph_impl": "transformer_engine", "inference_cuda_graph_scope": "none"} | names
+        ranks = one.ranks if graphs else (replace(one.ranks[0], graphs=()),)
+        arm = replace(one.arm, proxy=Proxy(notes=notes))
+        return replace(one, arm=arm, effective={} if role.startswith("eager") else own, ranks=ranks)
+
+    return judge({role: of(role, one) for role, one in arms().items()})[:2]
+
+
+def test_what_the_proxy_lacks_is_equivalent_for_the_settings_only() -> None:
+    verdict, reason = on_a_proxy(["attn", "mamba"], NO_MAMBA)
+    assert (verdict, reason.partition(":")[0]) == (EQUIVALENT_BUT, "for the settings only")
+    assert "the proxy has no Mamba layers, which they capture; what it has: the same graphs" in reason
+    assert on_a_proxy([], NO_MAMBA, NO_MLA)[1].count("no Mamba layers and no multi-latent attention") == 1
+    assert on_a_proxy(["attn"], NO_MLA)[0] == EQUIVALENT_BUT
+
+
+def test_what_the_proxy_lacks_is_no_reservation_where_it_is_not_captured() -> None:
+    assert on_a_proxy(["attn"], NO_MAMBA)[0] == EQUIVALENT
+    # A job runs its own model.
+    assert on_a_proxy(["attn", "mamba"])[0] == EQUIVALENT
+
+
+def test_mamba_layers_alone_leave_nothing_to_capture() -> None:
+    verdict, reason = on_a_proxy(["mamba"], NO_MAMBA, graphs=False)
+    assert verdict == EQUIVALENT_BUT
+    assert reason.endswith("the proxy has no Mamba layers, which they capture; no graph was captured")
+    assert on_a_proxy(["mamba"], graphs=False)[0] == on_a_proxy(["attn"], NO_MAMBA, graphs=False)[0] == INCONCLUSIVE
+
+
 def test_losses_that_are_no_numbers_prove_nothing() -> None:
     nan = (6.5, float("nan"), float("nan"), float("nan"))
     verdict, reason, _ = judge(arms(legacy_target=result(NEW, layers(), nan), migrated=result(NEW, layers(), nan)))
@@ -240,8 +276,8 @@ def test_losses_that_are_no_numbers_prove_nothing() -> None:
 def test_numbers_that_change_with_the_release_are_placed() -> None:
     """0.17.1's local graphs depart from eager; 0.19.2's do not."""
     verdict, reason, notes = judge(arms(legacy_source=result(OLD, layers(33), losses=(6.5, 6.25, 6.0, 5.499))))
-    assert verdict == EQUIVALENT_BUT
-    assert "numbers change with the release, not with the migration" in reason
+    assert verdict == EQUIVALENT
+    assert "the same numbers to the last bit; numbers change with the release, not with the migration" in reason
     assert "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager" in reason
     assert any(
         note.startswith("legacy on 0.17.1 departs from eager on 0.17.1: losses differ from step 4 on") for note in notes
@@ -268,6 +304,37 @@ def test_numbers_that_change_with_the_release_are_placed() -> None:
             INCONCLUSIVE,
             "so did the old text",
         ),
+        (
+            {"migrated": failed(NEW), "legacy_target": None, "legacy_source": failed(OLD, MISSING, "no GPU")},
+            INCONCLUSIVE,
+            "nor did the old text run to its end (missing)",
+        ),
+        (
+            # Both fail, of different causes: neither the release nor the migration alone is to blame.
+            {"migrated": failed(NEW, CRASHED, "out of memory"), "legacy_target": failed(NEW, REFUSED, "TypeError")},
+            DIFFERENT,
+            "out of memory; the old text ran on 0.17.1, and on 0.19.2 it was refused: TypeError",
+        ),
+        (
+            {
+                "migrated": failed(NEW, CRASHED, "tried to allocate 2.5 GiB"),
+                "legacy_target": failed(NEW, CRASHED, "tried to allocate 3 GiB"),
+            },
+            DIFFERENT,
+            "the release changed, not the migration",
+        ),
+        (
+            {"migrated": failed(NEW), "legacy_target": failed(NEW), "eager": failed(NEW)},
+            INCONCLUSIVE,
+            "so does the same model without graphs, so the settings are not the cause",
+        ),
+        ({"migrated": failed(NEW), "eager": failed(NEW)}, DIFFERENT, "the old text ran on 0.17.1 and 0.19.2"),
+        (
+            {"legacy_target": failed(NEW, TIMED_OUT, "no end after 300 s")},
+            EQUIVALENT_BUT,
+            "nothing shows what the old text does on 0.19.2 (timed out: no end after 300 s)",
+        ),
+        ({"legacy_source": failed(OLD, REFUSED)}, EQUIVALENT_BUT, "on 0.17.1 the old text was refused: "),
         ({"migrated": failed(NEW, MISSING, "torch sees no GPU")}, INCONCLUSIVE, "torch sees no GPU"),
         (
             {"legacy_source": None, "legacy_target": result(NEW, ITERATION)},
@@ -422,7 +489,7 @@ def test_a_release_that_computes_otherwise_is_placed_without_its_generators() ->
     verdict, reason, notes = judge(
         arms(legacy_source=result(OLD, layers(33), losses=(6.5, 6.25, 6.0, 5.499)), eager_source=eager)
     )
-    assert verdict == EQUIVALENT_BUT
+    assert verdict == EQUIVALENT
     assert reason.endswith("by at most 1.8e-04 (graphs of 0.19.2 equal eager)")
     assert "an eager arm did not run: out of memory" in notes
 

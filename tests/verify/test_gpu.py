@@ -31,10 +31,10 @@ JOBS = 5
 
 MATRIX = {
     # Example → (verdict on training, words of its reason).
-    "enable": (EQUIVALENT_BUT, "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager"),
+    "enable": (EQUIVALENT, "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager"),
     "external-attn": (EQUIVALENT, "to the last bit"),
     "local-full-iteration": (EQUIVALENT, "to the last bit"),
-    "local-attn-mlp": (EQUIVALENT_BUT, "graphs of 0.17.1 depart from eager"),
+    "local-attn-mlp": (EQUIVALENT, "graphs of 0.17.1 depart from eager"),
     "local-full-iteration-inference": (EQUIVALENT, "to the last bit"),
     "te-moe": (EQUIVALENT, "to the last bit"),
     "none-full-iteration": (EQUIVALENT_BUT, "own migration of the old text turns graphs on"),
@@ -65,7 +65,7 @@ WRONG = {
 }
 PACKED = {
     # Documents a microbatch, cap → what the release makes of local graphs.
-    "one shape for all microbatches": (Packing((2, 3, 5, 4), 8), EQUIVALENT_BUT, "graphs of 0.19.2 equal eager"),
+    "one shape for all microbatches": (Packing((2, 3, 5, 4), 8), EQUIVALENT, "graphs of 0.19.2 equal eager"),
     "another shape every time": (Packing((2, 3, 5, 4)), INCONCLUSIVE, "no matching cudagraph runners were found"),
     "a microbatch beyond the cap": (Packing((2, 3, 5, 12), 8), INCONCLUSIVE, "no matching cudagraph runners"),
 }
@@ -191,7 +191,7 @@ def test_every_arm_ended(ran: Ran) -> None:
 
 
 TWO = {
-    "tp2-enable": (EQUIVALENT_BUT, "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager"),
+    "tp2-enable": (EQUIVALENT, "graphs of 0.17.1 depart from eager; graphs of 0.19.2 equal eager"),
     "tp2-external-attn": (EQUIVALENT, "to the last bit"),
     "tp2-local-full-iteration": (EQUIVALENT, "to the last bit"),
     "pp2-enable": (DIFFERENT, "the release changed, not the migration"),

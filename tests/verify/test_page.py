@@ -389,6 +389,16 @@ def test_what_the_release_changed_has_a_badge_of_its_own() -> None:
     assert "release changed" not in words(shown((roles, results)))
 
 
+def test_a_verdict_on_the_settings_only_is_not_green() -> None:
+    roles, results = training()
+    limited = Compared(
+        roles=roles, verdict=EQUIVALENT_BUT, reason="for the settings only: the proxy has no Mamba layers"
+    )
+    text = words(page([limited], results, {}))
+    assert "≈ equivalent, but" in text
+    assert "Δ release changed" not in text
+
+
 def test_a_release_changed_nothing_where_eager_runs_do_not_repeat() -> None:
     roles, results = training()
     results[roles[EAGER_AGAIN]] = replace(results[roles[EAGER_AGAIN]], ranks=(rank(drift=1e-5),))

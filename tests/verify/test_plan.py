@@ -24,7 +24,7 @@ from cgmigrate.verify.arms import (
 )
 from cgmigrate.verify.compare import with_changes
 from cgmigrate.verify.plan import Case, PlanError, Scale, VerifySelection, cases_of, planned
-from cgmigrate.verify.proxy import proxy_of
+from cgmigrate.verify.proxy import NO_MAMBA, proxy_of
 
 OLD, NEW = Release(0, 17), Release(0, 19)
 VERSIONS = {OLD: "0.17.1", NEW: "0.19.2"}
@@ -290,6 +290,30 @@ def test_generation_is_run_where_inference_is_captured() -> None:
     assert [plan.workload for plan in only] == [STATIC]
 
 
+@pytest.mark.parametrize(
+    ("program", "workloads"),
+    [
+        ("examples/inference/gpt/gpt_dynamic_inference.py", [STATIC, DYNAMIC]),
+        ("tools/run_text_generation_server.py", [STATIC, DYNAMIC]),
+        ("pretrain_gpt.py", [TRAINING, STATIC, DYNAMIC]),
+    ],
+)
+def test_a_program_that_only_generates_is_not_trained(tmp_path: Path, program: str, workloads: list[str]) -> None:
+    text = f"torchrun {program} --num-layers 4 --cuda-graph-impl local --cuda-graph-scope full_iteration_inference\n"
+    (one,) = cases(tmp_path / "run.sh", text)
+    assert [plan.workload for plan in planned(one, VERSIONS, Scale())] == workloads
+
+
+def test_settings_show_layers_that_the_proxy_lacks() -> None:
+    layers: dict[str, object] = {"cuda_graph_impl": "transformer_engine"}
+    mamba = case({**layers, "cuda_graph_scope": "attn,mamba"}, {**layers, "cuda_graph_modules": ["attn", "mamba"]})
+    (plan,) = planned(mamba, VERSIONS, Scale())
+    assert all(NO_MAMBA in arm.proxy.notes for arm in plan.arms.values())
+    assert len({arm.model_key for arm in plan.arms.values()}) == 1
+    (plan,) = planned(case({**layers, "cuda_graph_scope": "attn"}, layers), VERSIONS, Scale())
+    assert all(NO_MAMBA not in arm.proxy.notes for arm in plan.arms.values())
+
+
 def test_without_the_source_release_its_arms_do_not_run() -> None:
     (plan,) = planned(
         case({"external_cuda_graph": True}, {"cuda_graph_impl": "transformer_engine"}), {NEW: "0.19.2"}, Scale()
@@ -475,6 +499,14 @@ def test_settings_without_effect_are_dropped_with_a_note() -> None:
     assert "without a number of experts" in proxy.notes[0]
 
 
+def test_options_that_the_proxy_does_without_are_named() -> None:
+    ignored = {"cpu_offloading": True, "moe_paged_stash": True, "delay_wgrad_compute": False}
+    proxy = proxy_of({"num_moe_experts": 8, **ignored, "transformer_impl": "inference_optimized"})
+    assert proxy.notes == ("the proxy does without cpu_offloading, moe_paged_stash, transformer_impl",)
+    assert proxy_of({"num_layers": 2, "is_hybrid_model": False, "hybrid_context_parallel": False}).notes == ()
+    assert NO_MAMBA in proxy_of({"num_layers": 2, "hybrid_layer_pattern": "M*M-"}).notes
+
+
 SHARED_EXPERT = {"moe_shared_expert_intermediate_size": 256}
 
 
@@ -576,6 +608,7 @@ KEPT = {
     "moe_router_enable_expert_bias": True,
     "moe_expert_capacity_factor": 1.5,
     "moe_pad_expert_input_to_capacity": True,
+    "moe_pad_experts_for_cuda_graph_inference": True,
     "moe_token_drop_policy": "position",
     "moe_router_padding_for_fp8": True,
     "moe_permute_fusion": True,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cgmigrate.verify.arms import ArmResult
+from cgmigrate.verify.compare import SETTINGS_ONLY
 from cgmigrate.verify.page.answer import Judged
 from cgmigrate.verify.page.arm_views import arms_of, is_training
 from cgmigrate.verify.page.arms import ArmTable, arm_table
@@ -52,7 +53,8 @@ class RunSection:
 def judged_run(comparison: ArmComparison, results: Mapping[str, ArmResult], anchor: str) -> Judged:
     """The comparison as the top of the page shows it."""
     roles = {role: results[key] for role, key in comparison.roles.items() if key in results}
-    changes = changes_of_runs(roles)
+    # A green badge would hide that no run shows what is captured; the reason says what the release changed.
+    changes = () if comparison.reason.startswith(SETTINGS_ONLY) else changes_of_runs(roles)
     return Judged(comparison.name, comparison.workload, comparison.verdict, comparison.reason, changes, anchor)
 
 
