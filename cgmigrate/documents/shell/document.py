@@ -55,6 +55,7 @@ _BLANK = "a backslash in front of a blank makes the blank a part of the next wor
 _DELETES = "deletes a key, which has to have this name in the configuration"
 _UNPARSED = "cgmigrate cannot parse line {line} as shell, so the words around it are not certain"
 _TOO_DEEP = "commands are nested too deeply for cgmigrate to read the script"
+_UNREAD_VALUE = "a variable of the command may have the flags on line {line}, which are not rewritten"
 _MORE_WORDS = "`xargs` or `parallel` adds words to the command, and the script has flags in another text"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
@@ -405,12 +406,28 @@ class ShellDocument(TextDocument):
             return SEARCHED.format(line=self.text.count("\n", 0, read.span.start) + 1)
         return self._risk_of(self._lines[index]) if index >= 0 else ""
 
+    def _unread_value(self, line: CommandLine) -> int | None:
+        """Return where flags that are not read may get into a command line by a variable, None if nowhere.
+
+        What the shell computes otherwise has no name, and may be any of them.
+        """
+        names = "|".join(name for name in line.unknown if name.isidentifier())
+        assigned = re.compile("" if "" in line.unknown else rf"\b(?:{names})\+?=")
+        for problem in self.problems if names or "" in line.unknown else ():
+            start = self.text.rfind("\n", 0, problem.span.start) + 1
+            before = self.text[start : problem.span.start]
+            if problem.kind is ProblemKind.COMMAND_LINE_IN_VALUE and assigned.search(before):
+                return problem.span.start
+        return None
+
     def _risk_of(self, line: CommandLine) -> str:
         """Return why the words of a command line may be more than words of one command."""
         if reason := next((one.risk for one in line.fragments if one.risk), ""):
             return reason
         if (self.skipped or self.problems) and any(map(self._adds_words, line.commands)):
             return _MORE_WORDS
+        if (at := self._unread_value(line)) is not None:
+            return _UNREAD_VALUE.format(line=self.text.count("\n", 0, at) + 1)
         if reason := self._plain_words.reason(line.fragments):
             return reason
         flags = [flag for one in line.fragments for flag in one.flags]
