@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
+from cgmigrate.megatron.gone import gone_fields
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.tables import release_of
@@ -238,6 +239,15 @@ class CodeTable:
                     if one > release and not (form.is_open or call.mismatch(form) or call.moved(before, form))
                 )
                 yield CallProblem(release, next(again, None), why or moved, is_silent=not why)
+
+    def refused_fields(self, name: str, arguments: Iterable[str]) -> Iterator[CallProblem]:
+        """Yield the fields among the arguments of a class, by its full name, that some release has no longer."""
+        package, _, owner = name.partition(".")[2].partition(".")
+        owner = owner.rpartition(".")[2]
+        known = f"{package}.{owner}" if package in ("training", "bridge") else owner
+        for argument in sorted(arguments):
+            if (since := gone_fields().get((known, argument))) is not None:
+                yield CallProblem(since, None, f"has no parameter `{argument}`", is_silent=False)
 
     def refused_callbacks(self, function: str, argument: str | int, taken: Parameters) -> Iterator[tuple[Release, str]]:
         """Yield each release that calls what a function gets in a way in which it cannot be called, with the reason.

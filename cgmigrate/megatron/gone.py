@@ -96,6 +96,22 @@ def _other_flags(named: Container[str], known: Mapping[Release, _Known]) -> Iter
         yield Gone(setting, {"command-line": first}, "")
 
 
+@cache
+def gone_fields() -> Mapping[tuple[str, str], Release]:
+    """Return the first release whose class has a field no longer, by class and field.
+
+    Fields that are gone with their name are not there; see `gone_names`.
+    """
+    tables, names = load(), {one.setting.name for one in gone_names()}
+    since: dict[tuple[str, str], Release] = {}
+    for owner in tables.classes:
+        fields = {release: one for release in KNOWN if (one := tables.fields(owner, release))}
+        for old, new in itertools.pairwise(fields):
+            lost = fields[old].keys() - names - set().union(*(fields[one] for one in fields if one >= new))
+            since |= dict.fromkeys(((owner, name) for name in lost), new)
+    return since
+
+
 def _gone(name: str, since: Mapping[str, Release], known: Mapping[Release, _Known]) -> Gone:
     reader, first = next(iter(since.items()))
     last = max(release for release in KNOWN if release < first)

@@ -111,7 +111,7 @@ class _CodeReader:
         named = frozenset(name for name in keywords if name is not None)
         is_open = is_part or bool(stars) or None in keywords
         shape = CallShape(min([*stars, len(arguments)]), named, is_open=is_open)
-        for one in self._table.mismatches(function, shape):
+        for one in (*self._table.mismatches(function, shape), *self._table.refused_fields(function, named)):
             kind = ProblemKind.MOVED_ARGUMENT if one.is_silent else ProblemKind.CHANGED_CALL
             release = self._table.release_words(function, one.since)
             message = f"`{function.rpartition('.')[2]}` of {release} {one.why}"

@@ -108,7 +108,8 @@ class _Walker:
                 return any(self._is_check(mark) for mark in marks)
             case ast.With(items=items):
                 return any(
-                    dotted(getattr(one.context_expr, "func", one.context_expr)).endswith("suppress") for one in items
+                    dotted(getattr(one.context_expr, "func", one.context_expr)).endswith(("suppress", "raises"))
+                    for one in items
                 )
         return False
 

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from cgmigrate.documents.dotted_names import PATH, is_of_megatron
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.documents.yaml.tree import Node
-from cgmigrate.megatron.code import load
+from cgmigrate.megatron.code import CallShape, load
 from cgmigrate.text.spans import Span
 
+_OF_HYDRA = frozenset(("_target_", "_partial_", "_recursive_", "_convert_", "_call_", "_mode_"))
 
-def code_names(collections: Iterable[Node], path: str) -> Iterator[Problem]:
-    """Yield a problem for each scalar in collections that is the path of a module or name which is gone."""
-    table = load()
+
+def code_names(collections: Sequence[Node], path: str) -> Iterator[Problem]:
+    """Yield a problem for each scalar in collections that is the path of a module or name which is gone.
+
+    One with a `_target_` calls that with its other keys.
+    """
     for node in (item for one in collections for item in one.items):
         text = node.value if node.kind == "scalar" else ""
-        if not PATH.match(text) or not is_of_megatron(text, path):
-            continue
-        module, _, name = text.rpartition(".")
-        if (gone := table.gone_name(module, name)) is not None:
-            message = table.gone_names(module, {name: gone}, gone.since)
-        elif (gone := table.gone_name(text, "")) is not None:
-            message = table.gone_module(text, gone.since)
-        else:
-            continue
-        yield Problem(ProblemKind.GONE_NAME, Span(node.start, node.end), message, since=gone.since)
+        if PATH.match(text) and is_of_megatron(text, path):
+            yield from _of_path(node, text)
+    for one in collections:
+        values = {key.value: value for key, value in one.pairs()} if one.kind == "map" else {}
+        target = values.get("_target_")
+        if target is not None and "_args_" not in values and is_of_megatron(target.value, path):
+            names = frozenset(name for name in values if name.isidentifier()) - _OF_HYDRA
+            yield from _of_call(target, names)
+
+
+def _of_path(node: Node, text: str) -> Iterator[Problem]:
+    table = load()
+    module, _, name = text.rpartition(".")
+    if (gone := table.gone_name(module, name)) is not None:
+        message = table.gone_names(module, {name: gone}, gone.since)
+    elif (gone := table.gone_name(text, "")) is not None:
+        message = table.gone_module(text, gone.since)
+    else:
+        return
+    yield Problem(ProblemKind.GONE_NAME, Span(node.start, node.end), message, since=gone.since)
+
+
+def _of_call(target: Node, names: frozenset[str]) -> Iterator[Problem]:
+    table, function = load(), target.value
+    # Other files may have the arguments that are required.
+    shape = CallShape(0, names, is_open=True)
+    for one in (*table.mismatches(function, shape), *table.refused_fields(function, names)):
+        message = f"`{function.rpartition('.')[2]}` of {table.release_words(function, one.since)} {one.why}"
+        span = Span(target.start, target.end)
+        yield Problem(ProblemKind.CHANGED_CALL, span, message, since=one.since, until=one.until)
