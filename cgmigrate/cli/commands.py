@@ -521,6 +521,39 @@ def _verify_job(options: Mapping[str, Any]) -> int:
 
 
 @main.command(
+    short_help="Compare the choices of graphs for a training job.",
+    section=PROVE,
+    examples=("cgmigrate recommend -- torchrun pretrain_gpt.py --num-layers 8 --bf16",),
+)
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
+@option(
+    RUNS, "--measure", "steps", default=20, type=click.IntRange(1, 1000), metavar="STEPS", help="Time this many steps."
+)
+@option(
+    RUNS, "--timeout", default=300.0, type=click.FloatRange(1), metavar="SECONDS", help="Stop a run after this time."
+)
+@option(RUNS, "--work", default="", metavar="DIR", help="Keep logs and results in DIR.")
+@format_option("full", "json")
+def recommend(command: tuple[str, ...], steps: int, timeout: float, work: str, format: str) -> None:
+    """Run a training job without graphs and with each choice of modules that its model has, and rank the choices.
+
+    Those with the fewest kernels outside of graphs come first, then those with the least memory. What megatron-core
+    (0.18 or later) refuses is shown with the setting that prevents it.
+
+    \b
+    Exit status:
+      0  A choice is recommended.
+      1  None runs, or the job does not.
+      2  An option cannot be used.
+    """
+    from cgmigrate.cli import recommend as recommending
+    from cgmigrate.verify.job import JobOptions
+
+    options = JobOptions(command, timeout=timeout, measure=steps)
+    sys.exit(recommending.recommend(options, work, as_json=format == "json"))
+
+
+@main.command(
     short_help="Explain what the log of a job says about graphs and settings.",
     section=READ,
     examples=(

@@ -35,14 +35,19 @@ def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> in
 
 
 def _by_steps(selection: Selection, reporting: Reporting, mode: FixMode) -> int:
-    """Write the fixes of one minor release after the other; each step reports what remains of its own release."""
+    """Write the fixes of one minor release after the other, up to one that leaves something to do by hand.
+
+    A later step would not know what that was about, and take other settings of the same place for right.
+    """
     assert selection.source is not None
     last = selection.target or NEWEST
     status = 0
     for source, target in pairwise(one for one in ACCEPTED if selection.source <= one <= last):
         click.echo(f"{source} -> {target}", err=True)
         step = selection._replace(source=source, target=target)
-        status = max(status, fixing.fix(step, reporting, mode))
+        if (status := fixing.fix(step, reporting, mode)) and target != last:
+            click.echo(f"Stopped at {target}: settle what remains, and go on with --from {target}", err=True)
+            return status
     return status
 
 

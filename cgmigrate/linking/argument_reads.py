@@ -120,13 +120,16 @@ def _named(node: ast.AST) -> tuple[str, bool]:
 
 
 def _of_configuration(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what names settings of configurations: keywords of what makes one, attributes, keys for ``getattr``."""
+    """Yield what sets settings of configurations: keywords of what makes one, and attributes.
+
+    What reads one may get the value of a flag: Megatron-LM makes its configurations from the arguments.
+    """
     match node:
         case ast.Call(func=func, keywords=keywords) if _MAKES_CONFIGURATION.fullmatch(last_name(func)):
             yield from keywords
-        case ast.Call(func=ast.Name(), args=[owner, ast.Constant() as key, *_]) if _CONFIGURATION.fullmatch(
+        case ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant() as key, *_]) if _CONFIGURATION.fullmatch(
             last_name(owner)
         ):
             yield key
-        case ast.Attribute(value=owner) if _CONFIGURATION.fullmatch(last_name(owner)):
+        case ast.Attribute(value=owner, ctx=ast.Store()) if _CONFIGURATION.fullmatch(last_name(owner)):
             yield node

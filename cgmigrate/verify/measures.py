@@ -81,7 +81,7 @@ def _line(rank: Rank, eager: Rank | None, *, is_compared: bool) -> str:
     if rank.busy:
         share = max(0.0, 1 - rank.busy / step)
         parts.append(f"GPU busy {milliseconds(rank.busy)}, so {share:.0%} of the step waits for the host")
-        parts.append(f"{_outside(rank)} of {rank.launched} kernels outside graphs")
+        parts.append(f"{kernels_outside(rank)} of {rank.launched} kernels outside graphs")
     if captures := _capture_seconds(rank):
         parts.append(f"the steps that capture took {captures:.1f} s")
     if rank.pool_bytes:
@@ -90,7 +90,7 @@ def _line(rank: Rank, eager: Rank | None, *, is_compared: bool) -> str:
     return "; ".join(parts)
 
 
-def _outside(rank: Rank) -> int:
+def kernels_outside(rank: Rank) -> int:
     """Return how many kernels of a step no graph replays."""
     inside = sum(graph.kernels * (graph.replays[-1] if graph.replays else 0) for graph in rank.graphs)
     return max(0, rank.launched - inside)

@@ -8,6 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
+from cgmigrate.megatron.settings import LAYER_MODULES
 from cgmigrate.text.plurals import counted
 from cgmigrate.verify.arms import (
     EAGER,
@@ -46,6 +47,17 @@ _PARTS = {
     "MambaMixer": "mamba",
     "LanguageModelEmbedding": "embedding",
 }
+
+
+_MODULES = {"experts": ("moe", "moe_preprocess")}
+"""What else the settings can name of a layer that has such a part."""
+
+
+def modules_of(rank: Rank) -> list[str]:
+    """Return the modules that a process called, as `cuda_graph_modules` names them, in the order of its values."""
+    parts = {_PARTS[name] for step in rank.eager for name in step if name in _PARTS}
+    named = {*parts, *(module for part in parts for module in _MODULES.get(part, ()))}
+    return [module for module in LAYER_MODULES if module in named]
 
 
 def role_name(role: str) -> str:

@@ -228,7 +228,7 @@ def _git(folder: Path, *words: str) -> str:
 @pytest.fixture
 def checkout(project: Path) -> Path:
     """A checkout of git with keys of three releases, all committed."""
-    write(project / "conf/a.yaml", OLD)
+    write(project / "conf/a.yaml", OLD.replace("    retro_project_dir: /data\n", ""))
     write(project / "conf/b.yaml", "model:\n  tensor_model_parallel_size: 2\n  enable_cuda_graph: true\n")
     _git(project, "init", "-q")
     _git(project, "config", "user.name", "A Person")
@@ -264,13 +264,15 @@ def test_each_step_commits_its_sets_with_the_proof(checkout: Path, cgmigrate: Ca
     assert _git(checkout, "status", "--porcelain") == ""
 
 
-def test_each_step_reports_what_its_release_changes(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
+def test_steps_end_where_something_is_left_to_do(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
     write(checkout / "train.py", "from megatron.training.tokenizer import build_tokenizer\n")
     result = cgmigrate(
         "upgrade", "--fix", "--step", "--from", "0.15", "--to", "0.19", "--output-format", "concise", "."
     )
     assert result.exit_code == 1
     assert "of megatron-core 0.17 has no `build_tokenizer`" in result.stdout
+    assert "Stopped at 0.17: settle what remains, and go on with --from 0.17\n" in result.stderr
+    assert "0.17 -> 0.18" not in result.stderr
 
 
 def test_an_import_of_a_name_that_the_project_replaces_is_unsafe(project: Path, cgmigrate: Callable[..., Any]) -> None:
@@ -300,7 +302,7 @@ def test_changes_of_the_user_are_not_committed(checkout: Path, cgmigrate: Callab
     result = cgmigrate("upgrade", "--fix", "--commit", *RELEASES, ".")
     assert result.exit_code == 2, result.output
     assert "the checkout has changes of its own; commit or stash them first" in result.stderr
-    assert (checkout / "conf/a.yaml").read_text() == OLD
+    assert _git(checkout, "diff") == ""
 
 
 def test_a_file_that_git_ignores_is_written_and_reported(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
@@ -348,3 +350,16 @@ def test_flags_of_a_command_line(project: Path, cgmigrate: Callable[..., Any], f
     write(project / "run.sh", f"torchrun pretrain_gpt.py --num-layers 2 --eval-interval 5 {flags}\n")
     result = cgmigrate("upgrade", *RELEASES, "--output-format", "concise", ".")
     assert (reported in result.stdout) if reported else (result.stdout == ""), result.stdout
+
+
+@pytest.mark.parametrize("made", ["TransformerConfig(num_layers=2, {})", "dict({})"])
+def test_an_old_name_is_reported_where_it_gives_the_new_one_its_value(
+    project: Path, cgmigrate: Callable[..., Any], made: str
+) -> None:
+    imports = "from megatron.core.transformer import TransformerConfig\nfrom megatron.training import get_args\n"
+    write(
+        project / "train.py",
+        imports + "args = get_args()\n" + made.format("layernorm_epsilon=args.norm_epsilon") + "\n",
+    )
+    result = cgmigrate("upgrade", *RELEASES, "--output-format", "concise", ".")
+    assert "CG603 `norm_epsilon` is deprecated since 0.16" in result.stdout

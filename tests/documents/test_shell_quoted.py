@@ -160,7 +160,7 @@ def test_a_text_that_may_be_no_script_stays_and_is_reported(project: Path, cgmig
 
 def test_flags_that_are_not_read_may_be_in_a_variable() -> None:
     """A value in quotes of depth three, and a command that expands it."""
-    text = "G='--enable-cuda-graph --cuda-graph-scope attn full_iteration'\n" + RUN + f" $G {BOTH}"
+    text = f"G='--enable-cuda-graph --cuda-graph-scope attn full_iteration'\n{RUN} $G {BOTH}"
     for runner in ("sbatch --wrap={}", "bash -c {}", "bash -c {}"):
         text = runner.format(in_single_quotes(text))
     after = fixed(text + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -61,6 +62,9 @@ def _captured(own: Mapping[str, Any], captured: Any) -> Capture | Rejected | str
     return result
 
 
+_ASKS_FOR_NEW = re.compile(r'hasattr\([^"\n]*"(?:cuda_graph_modules|inference_cuda_graph_scope)"')
+
+
 def _difference(was: Outcome, will: Outcome, same_release: Outcome, unedited: Outcome, *, reads_old: bool) -> str:
     """What is different after the fix, empty if nothing is.
 
@@ -85,8 +89,9 @@ def _difference(was: Outcome, will: Outcome, same_release: Outcome, unedited: Ou
 
 
 def _reads_old(module: str, package: Package) -> bool:
-    """Return whether a module notes a deprecated setting."""
-    return any(f".{name}}}" in package.modules[module] for name in DEPRECATED)
+    """Return whether a module notes a deprecated setting, or asks for a new one, which depends on the release."""
+    text = package.modules[module]
+    return any(f".{name}}}" in text for name in DEPRECATED) or _ASKS_FOR_NEW.search(text) is not None
 
 
 def _is_alike(unedited: Outcome, will: Outcome) -> bool:

@@ -267,6 +267,7 @@ def test_an_entry_brings_its_rule_along(tmp_path: Path) -> None:
         ("num_sms\nrule", "num_stms\nrule", "TransformerConfig has no moe_flex_dispatcher_num_stms in any release"),
         ('since: "0.13"', 'since: "0.15"', "TransformerConfig has moe_deepep_num_sms since 0.13, not 0.15"),
         ('deprecated-in: "0.19"', 'until: "0.17"\ndeprecated-in: "0.19"', "not until 0.17"),
+        ('deprecated-in: "0.19"', 'deprecated-in: "0.16"', "moe_flex_dispatcher_num_sms is there since 0.19, not 0.16"),
     ],
 )
 def test_an_entry_that_releases_contradict_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:

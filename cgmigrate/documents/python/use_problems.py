@@ -65,8 +65,16 @@ class _UseProblems:
     def collect(self) -> None:
         """Walk the nodes on lines with the names."""
         for node in self.source.walk():
-            if id(node) in self.covered or self._visit(node):
+            if self._is_old_read(node):
+                # A value of a site, too: no proof of what is captured looks at it.
+                self._visit(node)
+            elif id(node) in self.covered or self._visit(node):
                 self._cover_inside(node)
+
+    def _is_old_read(self, node: ast.AST) -> bool:
+        """Return whether code reads an old name that is no part of what is captured."""
+        name = node.attr if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) else ""
+        return name in self.catalogue.deprecated and name not in self.catalogue.captures
 
     def _cover_inside(self, node: ast.AST) -> None:
         """Cover what is inside a node; the walk comes to the inner nodes later, and covers what is inside them."""

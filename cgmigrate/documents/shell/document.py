@@ -409,11 +409,12 @@ class ShellDocument(TextDocument):
     def _unread_value(self, line: CommandLine) -> int | None:
         """Return where flags that are not read may get into a command line by a variable, None if nowhere.
 
-        What the shell computes otherwise has no name, and may be any of them.
+        What the shell computes otherwise has no name, and may be any of them, as the arguments of the script may.
         """
+        is_any = not line.unknown.isdisjoint(("", "@"))
         names = "|".join(name for name in line.unknown if name.isidentifier())
-        assigned = re.compile("" if "" in line.unknown else rf"\b(?:{names})\+?=")
-        for problem in self.problems if names or "" in line.unknown else ():
+        assigned = re.compile("" if is_any else rf"\b(?:{names})\+?=")
+        for problem in self.problems if names or is_any else ():
             start = self.text.rfind("\n", 0, problem.span.start) + 1
             before = self.text[start : problem.span.start]
             if problem.kind is ProblemKind.COMMAND_LINE_IN_VALUE and assigned.search(before):

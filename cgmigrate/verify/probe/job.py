@@ -42,6 +42,7 @@ class Job:
     def __init__(self, task: Mapping[str, Any]) -> None:
         self.folder, self.steps, self.eager = Path(task["folder"]), int(task["steps"]), bool(task["eager"])
         self.times = Times(int(task.get("measure", 0)))
+        self.settings: Mapping[str, Any] = task.get("settings") or {}
         self.layers, self.own_layers = int(task.get("layers", 0)), 0
         self.census: Any = None
         self.model: Any = None
@@ -85,6 +86,9 @@ class Job:
         """Make parsed arguments, or a configuration before it is validated, those of this form."""
         if self.eager:
             turn_off(settings)
+        for name, value in {**_OFF, **self.settings}.items() if self.settings else ():
+            if hasattr(settings, name):
+                setattr(settings, name, _members(value) if isinstance(value, list) else value)
         own = getattr(settings, "num_layers", None)
         if self.layers and isinstance(own, int) and own > self.layers:
             self.own_layers = own
@@ -277,6 +281,12 @@ def turn_off(settings: Any) -> None:
         settings.inference_cuda_graph_scope = "none" if isinstance(inference, str) else type(inference)["none"]
     if hasattr(settings, "optimizer_cuda_graph"):
         settings.optimizer_cuda_graph = False
+
+
+def _members(names: list[str]) -> list[Any]:
+    """Return modules as the release's own enum has them; their names where it has none."""
+    kind = getattr(sys.modules.get("megatron.core.transformer.enums"), "CudaGraphModule", None)
+    return names if kind is None else [kind[name] for name in names]
 
 
 def _before(owner: Any, name: str, act: Callable[..., None]) -> None:

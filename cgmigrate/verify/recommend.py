@@ -1,0 +1,143 @@
+"""``recommend``: which modules a job may capture, and what each choice costs and gains, by running the job with them.
+
+The job says what its model has: the classes that its eager form calls. A choice that megatron-core refuses is shown
+with its reason. Kernels outside of graphs and the memory of graphs repeat exactly; times are those of this machine.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from cgmigrate.lint.job_messages import findings_in
+from cgmigrate.lint.rules import Rule
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.releases import NEWEST
+from cgmigrate.megatron.settings import IMPL, MODULES
+from cgmigrate.megatron.types import Reader, Rejected
+from cgmigrate.verify.arms import DONE, EAGER, ArmResult, Rank
+from cgmigrate.verify.job import JobForm, JobSession
+from cgmigrate.verify.measures import kernels_outside
+from cgmigrate.verify.metrics import modules_of
+
+_EXPERTS = "moe"
+"""The module of whole layers of experts, which cannot be captured together with parts of them."""
+_NO_GAIN = "its kernels outside of graphs take the host less time than the GPU is busy: no gain is left"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Settings with which the job ran: kernels outside of graphs and of all, bytes, and seconds of a step.
+
+    ``refused`` says why megatron-core does not accept them, with the rule that explains it; all figures are 0 then.
+    """
+
+    settings: Mapping[str, object]
+    refused: str = ""
+    outside: int = 0
+    kernels: int = 0
+    pool_bytes: int = 0
+    reserved_bytes: int = 0
+    step: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """The shortest, the median and the longest."""
+    is_as_eager: bool = False
+    """Whether losses and parameters are those of eager, to the last bit."""
+
+    @property
+    def words(self) -> str:
+        """The settings as YAML in one line."""
+        modules = self.settings.get(MODULES)
+        own = f", {MODULES}: [{', '.join(map(str, modules))}]" if isinstance(modules, Sequence) and modules else ""
+        return f"{IMPL}: {self.settings[IMPL]}{own}"
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The choices, those first that leave the fewest kernels outside of graphs; then those that are refused."""
+
+    choices: tuple[Choice, ...]
+    failure: str = ""
+    """Why the job itself did not run."""
+    best: Choice | None = None
+    why: str = ""
+
+
+def recommend(session: JobSession, rules: Mapping[str, Rule]) -> Recommendation:
+    """Run a job without graphs and with each choice that its model allows."""
+    form = JobForm(EAGER, shlex.join(session.options.command), Path.cwd())
+    eager = session.result(form, 0)
+    if eager.outcome != DONE or not eager.ranks:
+        return Recommendation((), eager.failure or "it wrote no result")
+    first = eager.ranks[0]
+    tried = [_choice(session, form, settings, first, rules) for settings in choices_of(modules_of(first))]
+    ran = sorted((one for one in tried if not one.refused), key=lambda one: (one.outside, one.pool_bytes))
+    best, why = _best(ran, first)
+    return Recommendation((*ran, *(one for one in tried if one.refused)), best=best, why=why)
+
+
+def choices_of(modules: Sequence[str]) -> Iterator[Mapping[str, object]]:
+    """Yield the choices for a model with some modules: each by itself, then more and more of them, then all code.
+
+    What megatron-core refuses whatever the model is (`moe` with `moe_router`) is no choice.
+    """
+    wider = [one for one in modules if one != _EXPERTS]
+    sets = [*((one,) for one in modules), *(tuple(wider[:count]) for count in range(2, len(wider) + 1))]
+    if _EXPERTS in modules:
+        sets.append((*(one for one in modules if not one.startswith("moe_") and one != _EXPERTS), _EXPERTS))
+    for names in dict.fromkeys(sets):
+        if _is_accepted(names):
+            yield {IMPL: "transformer_engine", MODULES: list(names)}
+    yield {IMPL: "local", MODULES: []}
+    yield {IMPL: "full_iteration", MODULES: []}
+
+
+def _is_accepted(modules: Sequence[str]) -> bool:
+    settings = {IMPL: "transformer_engine", MODULES: list(modules)}
+    return not isinstance(capture_of(settings, NEWEST, Reader.CONFIG), Rejected)
+
+
+def _choice(
+    session: JobSession, form: JobForm, settings: Mapping[str, object], eager: Rank, rules: Mapping[str, Rule]
+) -> Choice:
+    modules = settings[MODULES]
+    assert isinstance(modules, list)
+    role = "-".join((str(settings[IMPL]), *modules))
+    result = session.result(JobForm(role, form.line, form.cwd, settings=settings), 0)
+    if result.outcome != DONE or not result.ranks:
+        return Choice(settings, _refusal(result, session.folder / role / "log", rules))
+    rank = result.ranks[0]
+    if not rank.graphs:
+        return Choice(settings, "no graph was captured")
+    times = rank.timed or (0.0,)
+    return Choice(
+        settings,
+        outside=kernels_outside(rank),
+        kernels=rank.launched,
+        pool_bytes=rank.pool_bytes,
+        reserved_bytes=rank.reserved_bytes - eager.reserved_bytes,
+        step=(min(times), median(times), max(times)),
+        is_as_eager=(rank.losses, rank.parameters) == (eager.losses, eager.parameters),
+    )
+
+
+def _refusal(result: ArmResult, log: Path, rules: Mapping[str, Rule]) -> str:
+    """Return why a choice does not run: what stopped it, and the rule and setting that explain it."""
+    with log.open(encoding="utf-8", errors="replace") as lines:
+        known = [one.explanation for one in findings_in(str(log), lines, rules)]
+    explained = ", ".join(dict.fromkeys(f"{one.code} {one.cause} (`{one.setting}`)".strip() for one in known))
+    return explained or result.failure
+
+
+def _best(ran: Sequence[Choice], eager: Rank) -> tuple[Choice | None, str]:
+    """Return the choice to take, and why: the first without gain left, with least memory; else the widest."""
+    right = [one for one in ran if one.is_as_eager] or list(ran)
+    if not right:
+        return None, "no choice runs"
+    host = (median(eager.timed) - eager.busy) / eager.launched if eager.timed and eager.launched else 0.0
+    enough = [one for one in right if one.outside * host <= eager.busy]
+    if enough:
+        return min(enough, key=lambda one: one.pool_bytes), _NO_GAIN
+    return right[0], "it leaves the fewest kernels outside of graphs"
