@@ -133,3 +133,5 @@ def _of_configuration(node: ast.AST) -> Iterator[ast.AST]:
             yield key
         case ast.Attribute(value=owner, ctx=ast.Store()) if _CONFIGURATION.fullmatch(last_name(owner)):
             yield node
+        case ast.Attribute(value=ast.Name(id="self" | "cls")):
+            yield node

@@ -168,16 +168,16 @@ READ = {
     "updated": "vars(get_args()).update(enable_cuda_graph=False)\n",
     "in code of another release": "args = get_args()\nprint 'x', args.enable_cuda_graph\n",
     "that are set": "args = parse_args()\nif args.debug:\n    args.enable_cuda_graph = False\n",
+    "of a configuration": "def run(config):\n    return config.enable_cuda_graph\n",
+    "by name": 'def run(config):\n    return getattr(config, "enable_cuda_graph", False)\n',
+    "of one that the arguments make": (
+        "config = core_transformer_config_from_args(get_args())\nif config.enable_cuda_graph:\n    pass\n"
+    ),
 }
 """Programs that use the value of a flag, by how they do."""
 
 NOT_READ = {
-    "of a configuration": "def run(config):\n    return config.enable_cuda_graph\n",
     "of its own": "class Run:\n    def run(self):\n        return self.enable_cuda_graph\n",
-    "of one that the arguments make": (
-        "config = core_transformer_config_from_args(get_args())\nif config.enable_cuda_graph:\n    pass\n"
-    ),
-    "by name": 'def run(config):\n    return getattr(config, "enable_cuda_graph", False)\n',
     "for one": "TransformerConfig(num_layers=2, enable_cuda_graph=False)\n",
     "in prose": '"""Sets enable_cuda_graph."""\n',
     "another flag": "args = get_args()\ngraphs = args.external_cuda_graph\n",
