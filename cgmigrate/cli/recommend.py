@@ -29,20 +29,20 @@ def recommend(options: JobOptions, folder: str, *, as_json: bool) -> int:
             click.echo(in_line(line), err=True)
 
     with work_folder(folder) as place:
-        found = choices(JobSession(options, Path(place), progress), load_rules(()))
-    click.echo(json.dumps(asdict(found), indent=2) if as_json else _text(found))
-    return CLEAN if found.best else DIAGNOSTICS
+        result = choices(JobSession(options, Path(place), progress), load_rules(()))
+    click.echo(json.dumps(asdict(result), indent=2) if as_json else _text(result))
+    return CLEAN if result.best else DIAGNOSTICS
 
 
-def _text(found: Recommendation) -> str:
+def _text(result: Recommendation) -> str:
     """Return a line for each choice, and the one to take."""
-    if found.failure:
-        return in_line(f"The job does not run without graphs: {found.failure}")
-    rows = [_row(one) for one in found.choices if not one.refused]
+    if result.failure:
+        return in_line(f"The job does not run without graphs: {result.failure}")
+    rows = [_row(one) for one in result.choices if not one.refused]
     widths = [max(map(len, column)) for column in zip(_HEAD, *rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (_HEAD, *rows)]
-    lines += [f"{one.words}: {in_line(one.refused)}" for one in found.choices if one.refused]
-    taken = f"Take `{found.best.words}`: {found.why}" if found.best else f"Nothing to take: {found.why}"
+    lines += [f"{one.words}: {in_line(one.refused)}" for one in result.choices if one.refused]
+    taken = f"Take `{result.best.words}`: {result.why}" if result.best else f"Nothing to take: {result.why}"
     return "\n".join([*(line.rstrip() for line in lines), taken])
 
 

@@ -30,6 +30,7 @@ _SAMPLES: Mapping[SettingKind, tuple[object, ...]] = {
     SettingKind.TEXT: ("a",),
 }
 """Values of examples, where every value stays as it is."""
+_FLAG_STAYS = "the flag keeps its name, and what reads the keys may pass them on as flags"
 
 
 def entry_rules(folder: Path, catalogue: Catalogue) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -53,6 +54,7 @@ def _rule(setting: Setting, path: Path) -> Mapping[str, Any]:
     of_arguments = setting.owner == ARGUMENTS
     readers = {"reader": ["config", "command-line", *([] if of_arguments else ["bridge"])]}
     proof = {"proved-by": setting.proved_by} if setting.proved_by else {}
+    risk = {"unsafe": _FLAG_STAYS} if _keeps_flag(setting) else {}
     return {
         "id": setting.rule,
         "name": setting.name.replace("_", "-"),
@@ -60,11 +62,16 @@ def _rule(setting: Setting, path: Path) -> Mapping[str, Any]:
         "severity": "error" if is_gone else "warning",
         "summary": f"`{setting.name}` is `{setting.replaced_by[0]}` since {release}",
         "when": {**readers, **({"source-before": str(release)} if is_gone else {})},
-        "fix": {"migrate": setting.name, **proof},
+        "fix": {"migrate": setting.name, **proof, **risk},
         "explanation": setting.explanation or f"{setting.summary}.",
         "sources": setting.sources,
         "examples": list(_examples(setting, release)),
     }
+
+
+def _keeps_flag(setting: Setting) -> bool:
+    """Return whether only an attribute of the arguments has another name, and its flag stays as it is."""
+    return setting.owner == ARGUMENTS and not setting.flag
 
 
 def sample_values(setting: Setting) -> tuple[object, ...]:
@@ -80,7 +87,7 @@ def _examples(setting: Setting, release: Release) -> Iterator[Mapping[str, Any]]
     for old, new in values:
         written = f"{setting.replaced_by[0]}: {shown(new)}\n" if new != ABSENT else ""
         text = f"{base}{setting.name}: {shown(old)}\n"
-        after = "unsafe-after" if not setting.proved_by else "after"
+        after = "unsafe-after" if not setting.proved_by or _keeps_flag(setting) else "after"
         yield {"syntax": "yaml", "from": before, "before": text, after: (base + written).rstrip(" ")}
     yield {
         "syntax": "yaml",

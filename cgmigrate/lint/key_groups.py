@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from typing import NamedTuple
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.document import is_written_in
 from cgmigrate.documents.python.key_places import KeyForm, KeyNotFollowedError, KeyPlace
+from cgmigrate.documents.python.source import last_name
 from cgmigrate.documents.sites import CannotEditError, Site
 from cgmigrate.linking.key_groups import KeyGroup, is_mapping
 from cgmigrate.lint.closure import Write, counterexample
@@ -190,6 +191,7 @@ class _Move:
         if gone := next((one for one in places if one.name in had and not new[one.name] and one.form in _READS), None):
             line = gone.span.lines(document.text)[0]
             raise KeyNotFollowedError(f"`{gone.name}` is read, and would be deleted", line)
+        self._check_fields(document, {name for name in had if name in new and not new[name]})
         self._check_lists(places, same, document)
         self._check_values(places, new, file)
         problems = document.rename_keys(places, new, same, self._where())
@@ -200,6 +202,14 @@ class _Move:
         others = without_spans(file, spans) if spans else file
         own = tuple((problem, rule) for problem, rule in with_rules if rule)
         return replace(others, problems=(*others.problems, *own)), [problem.index for problem in problems]
+
+    def _check_fields(self, document: PythonDocument, gone: Collection[str]) -> None:
+        """Raise KeyNotFollowedError if a class would have another value, or none, for a key that is deleted."""
+        for place in document.key_places(gone):
+            values = [site.own[place.name] for site in self._mappings.values() if place.name in site.own]
+            if place.form is KeyForm.FIELD and not _may_be_absent(place, values):
+                line = place.span.lines(document.text)[0]
+                raise KeyNotFollowedError(f"`{place.name}` is declared with another default, or none", line)
 
     def _check_lists(self, places: Iterable[KeyPlace], same: frozenset[str], document: PythonDocument) -> None:
         """Raise KeyNotFollowedError if code copies only some of the settings that a mapping has."""
@@ -240,6 +250,19 @@ class _Move:
         others = [one for one in self.proposed.proposals if one not in self._joined and kept.issuperset(one.members)]
         cases = {place: case for place, case in self.proposed.cases.items() if place in kept}
         return Proposed(replace(self.proposed.group, files=files), [together, *others], cases)
+
+
+def _may_be_absent(place: KeyPlace, values: Sequence[object]) -> bool:
+    """Return whether the class of a field takes a mapping without it for one with each of some values."""
+    if not isinstance(place.owner, ast.ClassDef):
+        return False
+    if any(last_name(base).endswith("TypedDict") for base in place.owner.bases):
+        return True
+    for one in place.owner.body:
+        match one:
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=default)) if name == place.name:
+                return all(value == default for value in values)
+    return False
 
 
 def _places_in(file: ExaminedFile, names: Iterable[str]) -> Sequence[KeyPlace]:

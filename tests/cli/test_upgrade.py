@@ -61,11 +61,14 @@ def test_the_table_has_the_worst_first(project: Path, cgmigrate: Callable[..., A
 
 def test_fixes_are_written_and_nothing_is_left_to_fix(project: Path, cgmigrate: Callable[..., Any]) -> None:
     path = write(project / "a.yaml", OLD)
-    assert "+    layernorm_epsilon: 1.0e-05  # of RMS norm" in cgmigrate("upgrade", *RELEASES, "--diff", ".").stdout
+    assert (
+        "+    layernorm_epsilon: 1.0e-05  # of RMS norm"
+        in cgmigrate("upgrade", *RELEASES, "--diff", "--unsafe-fixes", ".").stdout
+    )
     assert path.read_text() == OLD
-    assert cgmigrate("upgrade", *RELEASES, "--fix", ".").exit_code == 1, "retro_project_dir remains"
+    assert cgmigrate("upgrade", *RELEASES, "--fix", "--unsafe-fixes", ".").exit_code == 1, "retro_project_dir remains"
     assert path.read_text() == NEW
-    cgmigrate("upgrade", *RELEASES, "--fix", ".")
+    cgmigrate("upgrade", *RELEASES, "--fix", "--unsafe-fixes", ".")
     assert path.read_text() == NEW
 
 
@@ -245,7 +248,9 @@ def test_steps_commit_nothing_where_nothing_changes(checkout: Path, cgmigrate: C
 
 
 def test_each_step_commits_its_sets_with_the_proof(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
-    result = cgmigrate("upgrade", "--fix", "--step", "--commit", "--from", "0.14", "--to", "0.18", ".")
+    result = cgmigrate(
+        "upgrade", "--fix", "--unsafe-fixes", "--step", "--commit", "--from", "0.14", "--to", "0.18", "."
+    )
     assert [line for line in result.stderr.splitlines() if "->" in line][:4] == [
         "0.14 -> 0.15",
         "0.15 -> 0.16",
@@ -267,7 +272,17 @@ def test_each_step_commits_its_sets_with_the_proof(checkout: Path, cgmigrate: Ca
 def test_steps_end_where_something_is_left_to_do(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
     write(checkout / "train.py", "from megatron.training.tokenizer import build_tokenizer\n")
     result = cgmigrate(
-        "upgrade", "--fix", "--step", "--from", "0.15", "--to", "0.19", "--output-format", "concise", "."
+        "upgrade",
+        "--fix",
+        "--unsafe-fixes",
+        "--step",
+        "--from",
+        "0.15",
+        "--to",
+        "0.19",
+        "--output-format",
+        "concise",
+        ".",
     )
     assert result.exit_code == 1
     assert "of megatron-core 0.17 has no `build_tokenizer`" in result.stdout
@@ -308,7 +323,7 @@ def test_changes_of_the_user_are_not_committed(checkout: Path, cgmigrate: Callab
 def test_a_file_that_git_ignores_is_written_and_reported(checkout: Path, cgmigrate: Callable[..., Any]) -> None:
     write(checkout / ".git/info/exclude", "own/\n")
     write(checkout / "own/a.yaml", OLD)
-    result = cgmigrate("upgrade", "--fix", "--commit", *RELEASES, "own/a.yaml")
+    result = cgmigrate("upgrade", "--fix", "--unsafe-fixes", "--commit", *RELEASES, "own/a.yaml")
     assert result.exit_code == 2, result.output
     assert "error: written, but git does not commit own/a.yaml" in result.stderr
     assert (checkout / "own/a.yaml").read_text() == NEW
@@ -363,3 +378,23 @@ def test_an_old_name_is_reported_where_it_gives_the_new_one_its_value(
     )
     result = cgmigrate("upgrade", *RELEASES, "--output-format", "concise", ".")
     assert "CG603 `norm_epsilon` is deprecated since 0.16" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("field", "is_safe"),
+    [("bool = False", True), ("bool = True", False), ("bool", False)],
+    ids=["same", "other", "none"],
+)
+def test_a_key_that_a_class_declares_is_deleted_where_its_default_is_the_same(
+    project: Path, cgmigrate: Callable[..., Any], field: str, is_safe: bool
+) -> None:
+    path = write(project / "a.yaml", "model:\n  tensor_model_parallel_size: 2\n  moe_extended_tp: false\n")
+    write(
+        project / "schema.py",
+        f"from dataclasses import dataclass\n\n\n@dataclass\nclass Model:\n    moe_extended_tp: {field}\n",
+    )
+    write(
+        project / "main.py", 'import yaml\n\nimport schema\n\nschema.Model(**yaml.safe_load(open("a.yaml"))["model"])\n'
+    )
+    cgmigrate("upgrade", "--fix", "--from", "0.16", "--to", "0.17", ".")
+    assert ("moe_extended_tp" not in path.read_text()) is is_safe

@@ -43,7 +43,7 @@ class Session(JobSession):
         return ArmResult(arm, DONE, ranks=(rank,))
 
 
-def found(folder: Path) -> Recommendation:
+def recommended(folder: Path) -> Recommendation:
     return recommend(Session(JobOptions(("train",)), folder, print), load([]))
 
 
@@ -75,7 +75,7 @@ def test_the_modules_are_those_that_the_job_calls() -> None:
 
 
 def test_those_with_the_fewest_kernels_outside_of_graphs_come_first(tmp_path: Path) -> None:
-    result = found(tmp_path)
+    result = recommended(tmp_path)
     assert [one.outside for one in result.choices if not one.refused] == [400, 600, 800]
     assert result.best is not None and result.best.settings["cuda_graph_modules"] == ["attn", "mlp"]
     assert result.why == "it leaves the fewest kernels outside of graphs"
@@ -94,7 +94,7 @@ def test_those_with_the_fewest_kernels_outside_of_graphs_come_first(tmp_path: Pa
 def test_no_more_is_taken_than_gains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # The host needs 0.07 ms a kernel less than the GPU is busy for all that are left.
     monkeypatch.setattr(sys.modules[__name__], "EAGER", replace(EAGER, busy=0.06))
-    result = found(tmp_path)
+    result = recommended(tmp_path)
     assert result.best is not None and result.best.settings["cuda_graph_modules"] == ["mlp"]
     assert "no gain is left" in result.why
 
