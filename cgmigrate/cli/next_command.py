@@ -49,10 +49,10 @@ def next_command(diagnostics: Sequence[Reported], unfollowed: Sequence[str] = ()
 def check_command() -> str:
     """Return the command that checks the same files again; empty outside of a command line."""
     context = click.get_current_context(silent=True)
-    if context is None or _is_stdin():
+    if context is None:
         return ""
     name = "upgrade" if context.info_name == "upgrade" else "check"
-    paths = [str(path) for path in context.params["paths"]] or ["."]
+    paths = [context.params["stdin_filename"]] if _is_stdin() else list(map(str, context.params["paths"])) or ["."]
     guard = ["--"] if any(path.startswith("-") for path in paths) else []
     return shlex.join(["cgmigrate", name, *_options(context), *guard, *paths])
 

@@ -118,7 +118,7 @@ def _mistakes_together(old: Setting, settings: Mapping[str, Setting]) -> Iterato
         reason = "is no class of megatron-core; a class of your own is written with its package"
         yield ("owner",), f"owner: {old.owner} {reason}{nearest}"
     yield from _mistakes_of_releases(old)
-    if old.until and old.deprecated_in and old.until.minor != old.deprecated_in.minor - 1:
+    if old.rule and old.until and old.deprecated_in and old.until.minor != old.deprecated_in.minor - 1:
         reason = "is not the release before `deprecated-in`; a name that is deprecated first and goes later has none"
         yield ("until",), f"until: {old.until} {reason}"
     for name in old.replaced_by:
@@ -167,7 +167,7 @@ def _known_names(owner: str, release: Release) -> frozenset[str]:
 
 def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
     releases = [release for release in KNOWN if new.name in _known_names(old.owner, release)]
-    if releases and old.deprecated_in is not None and old.deprecated_in < releases[0]:
+    if old.rule and releases and old.deprecated_in is not None and old.deprecated_in < releases[0]:
         yield ("deprecated-in",), f"deprecated-in: {new.name} is there since {releases[0]}, not {old.deprecated_in}"
     types = {entry.type for release in KNOWN if (entry := load().field(old.owner, new.name, release))}
     is_flag = old.kind is SettingKind.FLAG
