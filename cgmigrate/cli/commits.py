@@ -12,7 +12,6 @@ from cgmigrate.project.git import run_git
 from cgmigrate.text.plurals import counted
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.lint.file_result import FileResult
     from cgmigrate.lint.run import Run
 
@@ -59,14 +58,10 @@ def _lines(file: FileResult) -> Iterator[str]:
     """Yield what was wrong at each place of a file, what is written instead, and why that is right."""
     explained = file.details.of(file.fixed) if file.details else [None] * len(file.fixed)
     for one, explanation in zip(file.fixed, explained, strict=True):
-        yield f"- {file.path}:{_line(file, one)}: {one.message}"
+        yield f"- {file.path}:{one.span.lines(file.text)[0]}: {one.message}"
         proof = f": {explanation.proof}" if explanation and explanation.proof else ""
         if one.fix_text:
             yield f"  {one.fix_text} ({one.applicability}{proof})"
-
-
-def _line(file: FileResult, diagnostic: LintDiagnostic) -> int:
-    return file.text.count("\n", 0, diagnostic.span.start) + 1
 
 
 def _folder(path: str) -> str:

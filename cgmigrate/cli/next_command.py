@@ -52,9 +52,7 @@ def check_command() -> str:
     if context is None:
         return ""
     name = "upgrade" if context.info_name == "upgrade" else "check"
-    paths = [context.params["stdin_filename"]] if _is_stdin() else list(map(str, context.params["paths"])) or ["."]
-    guard = ["--"] if any(path.startswith("-") for path in paths) else []
-    return shlex.join(["cgmigrate", name, *_options(context), *guard, *paths])
+    return shlex.join(["cgmigrate", name, *_options(context), *_paths(context)])
 
 
 def explain_command(diagnostics: Sequence[Reported]) -> str:
@@ -82,15 +80,19 @@ def _releases() -> list[str]:
 
 
 def _fix(context: click.Context, *further: str, paths: Sequence[str] = ()) -> str:
+    command = context.meta.get(PROVE, [])
+    proving = [PROVE, *(["--", *command] if command else [])] if context.params.get("prove") else []
+    name = ["fix"] if context.info_name != "upgrade" else ["upgrade", *([] if "--diff" in further else ["--fix"])]
+    return shlex.join(["cgmigrate", *name, *_options(context), *further, *_paths(context, paths), *proving])
+
+
+def _paths(context: click.Context, paths: Sequence[str] = ()) -> list[str]:
+    """Return paths, or those of this run, as words of a command line."""
     paths = paths or [str(path) for path in context.params["paths"]] or ["."]
     if paths == ["-"]:
         # What an editor hands over is the text of this file.
         paths = [context.params["stdin_filename"]]
-    guard = ["--"] if any(path.startswith("-") for path in paths) else []
-    command = context.meta.get(PROVE, [])
-    proving = [PROVE, *(["--", *command] if command else [])] if context.params.get("prove") else []
-    name = ["fix"] if context.info_name != "upgrade" else ["upgrade", *([] if "--diff" in further else ["--fix"])]
-    return shlex.join(["cgmigrate", *name, *_options(context), *further, *guard, *paths, *proving])
+    return [*(["--"] if any(path.startswith("-") for path in paths) else []), *paths]
 
 
 def _options(context: click.Context) -> list[str]:

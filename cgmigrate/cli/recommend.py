@@ -20,16 +20,13 @@ if TYPE_CHECKING:
 def recommend(options: JobOptions, folder: str, *, as_json: bool) -> int:
     """Run the job and print the choices; return the exit status."""
     from cgmigrate.cli.rules import load_rules
+    from cgmigrate.cli.verify import progress
     from cgmigrate.verify.job import JobSession
     from cgmigrate.verify.recommend import recommend as choices
     from cgmigrate.verify.session import work_folder
 
-    def progress(line: str) -> None:
-        if not as_json:
-            click.echo(in_line(line), err=True)
-
     with work_folder(folder) as place:
-        result = choices(JobSession(options, Path(place), progress), load_rules(()))
+        result = choices(JobSession(options, Path(place), progress(as_json)), load_rules(()))
     click.echo(json.dumps(asdict(result), indent=2) if as_json else _text(result))
     return CLEAN if result.best else DIAGNOSTICS
 

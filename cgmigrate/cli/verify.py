@@ -45,7 +45,7 @@ def verify_job(options: JobOptions, folder: str, as_json: bool, page: str) -> in
     if page:
         _check_page(page)
     try:
-        outcome = verify_job(options, folder, _progress(as_json))
+        outcome = verify_job(options, folder, progress(as_json))
     except VerifyError as error:
         raise CommandError(str(error)) from error
     return _printed(outcome, as_json, page, is_config=False)
@@ -114,12 +114,13 @@ def _outcome(request: VerifyOptions, quiet: bool) -> SessionOutcome:
     from cgmigrate.verify.session import VerifyError, verify
 
     try:
-        return verify(request, _progress(quiet))
+        return verify(request, progress(quiet))
     except (MCoreError, PlanError, VerifyError, ConfigurationError, SubmitError) as error:
         raise CommandError(str(error)) from error
 
 
-def _progress(quiet: bool) -> Callable[[str], None]:
+def progress(quiet: bool) -> Callable[[str], None]:
+    """Return what prints a line of progress to stderr, unless the output is for a program."""
     return lambda line: None if quiet else click.echo(in_line(line), err=True)
 
 
