@@ -146,6 +146,12 @@ STAY = {
     "a variable that the shell does not export": f"G='{BOTH}'\nbash -c '{RUN} $G'",
     "what is no script": f"bash -c '{RUN} {BOTH} ('",
     "a script that is extended": f'S="cd /tmp && {RUN} --enable-cuda-graph"\nS+=" --cuda-graph-scope attn"\neval "$S"',
+    "arguments of a function of a script": (
+        f"bash -c 'f() {{ {RUN} \"$@\" --cuda-graph-scope attn; }}; f --enable-cuda-graph'"
+    ),
+    "arguments that a function passes on": (
+        f'g() {{ {RUN} "$@" --cuda-graph-scope attn; }}\nf() {{ g "$@"; }}\nf --enable-cuda-graph'
+    ),
     "arguments of a script": f"bash -c '{RUN} \"$@\" --cuda-graph-impl local --cuda-graph-scope attn' _ {BOTH}",
 }
 

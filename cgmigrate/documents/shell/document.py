@@ -98,7 +98,7 @@ class ShellDocument(TextDocument):
         self._fragments = reader.of_arguments() if self._is_arguments else reader.fragments(starts)
         self._not_exported = reader.not_exported
         self._lines = command_lines(self._fragments, reader.plain_variables)
-        for number in () if self._is_arguments else passed_on(self._lines, self._tree):
+        for number in () if self._is_arguments else passed_on(self._lines, text, reader.functions):
             self._lines[number].blocked_by = self._lines[number].blocked_by or PASSED_ON
         self._overrides = override_lines(self._fragments, text, self.catalogue)
         self._commands = commands_of(self._overrides, self._fragments, reader) if self._overrides else {}

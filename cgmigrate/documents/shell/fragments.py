@@ -123,6 +123,8 @@ class FragmentReader:
         self._scripts: dict[tuple[ShellTree, str], dict[int, Script | None]] = {}
         self.not_exported: set[str] = set()
         """Variables that scripts in quotes expand, and that the script around them may not pass on."""
+        self.functions: dict[Span, str] = {}
+        """The names of functions by where they are defined, those of scripts in quotes included."""
         self._script: Script | None = None
         self._around: Path = ()
 
@@ -146,6 +148,8 @@ class FragmentReader:
         return sorted(self._of(commands, assignments), key=lambda one: one.start)
 
     def _of(self, commands: Sequence[Node], assignments: Sequence[Node]) -> list[Fragment]:
+        names = ((node, node.child_by_field_name("name")) for node in self.tree.functions)
+        self.functions |= {self._span(node): self.tree.written(name) for node, name in names if name is not None}
         result = [one for node in commands for one in self._of_command(node)]
         return result + [one for node in assignments for one in self._of_assignment(node)]
 
