@@ -7,6 +7,7 @@ Code that copies entries without looking at them sees nothing.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
@@ -31,6 +32,10 @@ _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 _KINDS = ("isinstance", "type", "bool", "callable")
 _SPELLS = frozenset(("lower", "upper", "replace", "format", "join", "removeprefix", "removesuffix", "strip"))
 """Methods with which code makes a name."""
+_MAKES_FLAGS = re.compile(
+    r"\b(?:read\b[^\n;|&]*[ ]|for[ ]+)(?P<key>\w+)\b(?:[^\n]*\n){0,9}?[^\n#]*?[\s\"'=(]--\$\{?(?P=key)\b[^\s;]*"
+)
+"""A loop of a shell over keys, and the flag that it makes of one: ``read k v; … --${k//_/-}``."""
 _PLAIN_TYPES = ("int", "float", "Number", "object", "Iterable", "Sequence", "Collection", "Sized", "Container")
 """Types that a value of a setting may have, too."""
 _CALLBACKS = ("filter", "sorted", "map", "any", "all")
@@ -79,6 +84,12 @@ class _Loop:
 
     def nodes(self) -> Iterator[ast.AST]:
         return (node for part in (*self.tests, *self.body) for node in walk(part))
+
+
+def flags_made_in(text: str) -> Iterator[EntryFilter]:
+    """Yield the lines of a shell script that make the name of a flag of each key that a loop reads."""
+    for match in _MAKES_FLAGS.finditer(text):
+        yield EntryFilter(text.count("\n", 0, match.end()) + 1, match[0][-60:].strip(), of_object=False, by_truth=True)
 
 
 def filters_in(text: str) -> Iterator[EntryFilter]:

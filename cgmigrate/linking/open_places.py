@@ -18,7 +18,7 @@ from itertools import chain
 from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.data_readers import JSON_WORDS, YAML_WORDS, DataReaders
-from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in
+from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in, flags_made_in
 from cgmigrate.linking.name_appearances import SoughtNames, words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.near_texts import near_texts
@@ -300,7 +300,7 @@ class OpenPlaces:
         loops: list[tuple[OpenPlace, bool]] = []
         for path, one in self._every_loop(texts):
             of_true = one.of_object and one.by_truth and not is_test(path)
-            is_about = not fix.keys or not one.names.isdisjoint(fix.keys) or of_true
+            is_about = not (fix.keys and path.endswith(CODE)) or not one.names.isdisjoint(fix.keys) or of_true
             is_about = is_about or (one.finds_booleans(old, new) and not is_test(path))
             if is_about and one.distinguishes(fix.names, old, new):
                 loops.append((OpenPlace(path, one.line, one.text), of_true))
@@ -313,8 +313,10 @@ class OpenPlaces:
 
     @remembered
     def _every_loop(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter]]:
-        code = (path for path in texts.holding(WORDS) if path.endswith(CODE) and not is_part_of_megatron(path))
-        return [(path, one) for path in code for one in filters_in(texts.text(path))]
+        every = [path for path in texts.holding((*WORDS, "--$")) if not is_part_of_megatron(path)]
+        loops = [(path, one) for path in every if path.endswith(CODE) for one in filters_in(texts.text(path))]
+        scripts = (path for path in every if path.endswith(SHELL))
+        return [*loops, *((path, one) for path in scripts for one in flags_made_in(texts.text(path)))]
 
 
 def _changed(settings: Mapping[str, object], others: Mapping[str, object]) -> list[object]:

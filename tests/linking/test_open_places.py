@@ -179,6 +179,12 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
         pytest.param({"notes.yaml": "# enable_cuda_graph is on\nlayers: 2\n"}, True, id="a comment"),
         pytest.param({"run.sh": "grep -q num_layers conf.yaml\n"}, True, id="grep for another key"),
         pytest.param({"run.sh": "git show HEAD:$f | grep -E '[[:alnum:]_]'\n"}, True, id="grep for any line"),
+        pytest.param({"run.sh": "while read -r n; do train --lr $n --seed; done < rates.txt\n"}, True, id="a value"),
+        pytest.param(
+            {"run.sh": "while IFS=': ' read -r k v; do\n  [ $v = true ] && F+=\" --${k//_/-}\"\ndone < $CONF\n"},
+            False,
+            id="keys as flags",
+        ),
         pytest.param({"run.sh": "grep -q 'enable_.*: true' conf.yaml\n"}, False, id="grep for the old line"),
         pytest.param(
             {"main.py": f"{LOAD}print([k for k, v in model.items() if v is True])\n"},

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-
 if TYPE_CHECKING:
     from cgmigrate.documents.shell.fragments import Fragment
     from cgmigrate.documents.shell.objects import CommandLine
