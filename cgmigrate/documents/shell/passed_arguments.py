@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PASSED_ON = "a command line with such flags gets those of another one as its arguments (`$@`)"
 _ARGUMENTS = re.compile(r"\$\{?[@*1-9]")
+_WORD = re.compile(r"[\w.:-]+")
 _SHELLS = frozenset(("sh", "bash", "dash", "ash", "ksh", "zsh"))
 
 
@@ -51,5 +52,5 @@ def _started_by(command: Fragment, text: str, functions: Mapping[Span, str]) -> 
         known.add(called)
         for span in (span for span, one in functions.items() if one == called):
             yield span
-            body = text[span.start : span.end] if _expands_arguments(text, span) else ""
+            body = _WORD.findall(text, span.start, span.end) if _expands_arguments(text, span) else ()
             waiting += {one for one in functions.values() if one not in known and one in body}
