@@ -358,6 +358,15 @@ def test_a_value_is_known_if_the_script_shows_it(text: str, value: list[str] | N
     assert isinstance(site.own["cuda_graph_scope"], Undecided) is (value is None)
 
 
+def test_a_fix_of_flags_that_another_program_gets_is_unsafe(project: Path, cgmigrate: Run) -> None:
+    text = 'G="--enable-cuda-graph"\ntorchrun pretrain_gpt.py $G\npython estimate.py $G\n'
+    path = project / "train.sh"
+    path.write_text(text)
+    assert "`estimate.py` gets the same flags" in cgmigrate("check", ".").stdout
+    cgmigrate("fix", ".")
+    assert path.read_text() == text
+
+
 def test_a_fix_of_a_flag_with_a_variable_is_unsafe(project: Path, cgmigrate: Run) -> None:
     path = project / "a.sh"
     path.write_text(SHOWN + COMMAND)

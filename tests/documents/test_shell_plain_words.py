@@ -60,6 +60,8 @@ PLAIN = {
     "a loop around the command": f'{ARRAY}for x in 1 2; do {RUN} "${{A[@]}}" $x; done\n',
     "a branch around the command": f'{STRING}case "$1" in a) {RUN} $A ;; esac\nif [ $# -gt 0 ]; then {RUN} $A; fi\n',
     "a function that passes its arguments on": f'f() {{ {RUN} "$@"; }}\nf {FLAGS}\n',
+    "a second program of Megatron-LM": f"{STRING}{RUN} $A\ntorchrun pretrain_mamba.py $A\n",
+    "a launcher": f"{STRING}torchrun launch.py pretrain_gpt.py $A\n",
     "a name in a text": f'{STRING}# A is long: ${{#A}}\necho "A is set"\n{RUN} $A\n',
 }
 

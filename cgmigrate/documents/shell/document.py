@@ -17,6 +17,7 @@ from cgmigrate.documents.braces import brace_problems
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, override_start, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.overrides import ELSEWHERE, value_beside
+from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.shell.environment import command_at, variable_of
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
 from cgmigrate.documents.shell.fragments import PRINTERS, SEARCHERS, Fragment, FragmentReader
@@ -56,6 +57,7 @@ _DELETES = "deletes a key, which has to have this name in the configuration"
 _UNPARSED = "cgmigrate cannot parse line {line} as shell, so the words around it are not certain"
 _TOO_DEEP = "commands are nested too deeply for cgmigrate to read the script"
 _UNREAD_VALUE = "a variable of the command may have the flags on line {line}, which are not rewritten"
+_OTHER_PROGRAM = "`{program}` gets the same flags, and may not take the new ones"
 _MORE_WORDS = "`xargs` or `parallel` adds words to the command, and the script has flags in another text"
 SEARCHED = "line {line} searches a text for the deprecated flag"
 """Why a fix of a script is not safe."""
@@ -431,6 +433,9 @@ class ShellDocument(TextDocument):
             return _UNREAD_VALUE.format(line=self.text.count("\n", 0, at) + 1)
         if reason := self._plain_words.reason(line.fragments):
             return reason
+        programs = {one.program for one in line.commands if one.program.endswith(".py")}
+        if len(programs) > 1 and (other := next((one for one in sorted(programs) if not PROGRAM.fullmatch(one)), "")):
+            return _OTHER_PROGRAM.format(program=other)
         flags = [flag for one in line.fragments for flag in one.flags]
         variable = next((flag.variable for flag in flags if flag.variable), "")
         return _OF_VARIABLE.format(variable=variable) if variable else ""
