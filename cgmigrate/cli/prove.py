@@ -24,7 +24,7 @@ from cgmigrate.project.paths import is_below
 from cgmigrate.project.temporary_files import lock, removed_if_interrupted
 from cgmigrate.proof.run.command import has_offline, run
 from cgmigrate.proof.run.copies import Tree
-from cgmigrate.proof.run.judge import CannotProveError, Judge, Texts, Verdict
+from cgmigrate.proof.run.judge import CannotProveError, Judge, RunVerdict, Texts
 from cgmigrate.proof.run.kept import digest_of, kept
 from cgmigrate.proof.run.observations import Comparison, Observations
 from cgmigrate.proof.run.observer.cgmigrate_observer import VARIABLE
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 def prover(
     proving: Proving, configured: str, output: Output
-) -> Callable[[Planner, Sequence[InputFile]], Mapping[str, Verdict]]:
+) -> Callable[[Planner, Sequence[InputFile]], Mapping[str, RunVerdict]]:
     """Return what judges the fixes of a run by the command behind ``--``, or that of the configuration.
 
     Raises click.UsageError.
@@ -59,7 +59,7 @@ _FOLDER = "cgmigrate-prove-"
 
 def _verdicts(
     proving: Proving, command: Sequence[str], output: Output, planner: Planner, sources: Sequence[InputFile]
-) -> Mapping[str, Verdict]:
+) -> Mapping[str, RunVerdict]:
     """Return what runs of a command show of the fixes of some files. Raises CommandError."""
     from cgmigrate.lint.proving import PlannedFixes
 
@@ -174,7 +174,7 @@ def _folder() -> Iterator[str]:
         os.close(descriptor)
 
 
-def _summary(judge: Judge, fixes: PlannedFixes, verdicts: Mapping[str, Verdict]) -> Iterator[str]:
+def _summary(judge: Judge, fixes: PlannedFixes, verdicts: Mapping[str, RunVerdict]) -> Iterator[str]:
     """Yield what the runs showed, in lines."""
     proved = sum(one.is_proved for one in verdicts.values())
     unsafe = sum(not one.is_safe and one.id not in verdicts for one in fixes.every)

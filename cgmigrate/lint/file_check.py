@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cgmigrate.lint.explanations import Details
     from cgmigrate.lint.plan import Plan, PlannedFile
     from cgmigrate.lint.suppressions import Suppressed, SuppressionComments
-    from cgmigrate.proof.run.judge import Verdict
+    from cgmigrate.proof.run.judge import RunVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class FileChecker:
     baseline: Baseline | None
     chooser: FixChooser | None
     notes: list[str]
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    verdicts: dict[str, RunVerdict] = field(default_factory=dict)
     """What runs of a command show of fixes, by the id of the fix."""
     _checked: dict[str, FileResult] = field(default_factory=dict)
     """Files that were planned together with another one, and wait for their turn."""

@@ -28,7 +28,7 @@ _ATTRIBUTE = re.compile(r"'(?:Namespace|[\w.]*Config)' object has no attribute '
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class MessageMeaning:
     """What a line means: ``code`` is the rule that explains it, empty if none does; ``setting`` is what to look at."""
 
     code: str
@@ -41,7 +41,7 @@ class Explanation:
 class Finding:
     """An explanation, with the first line of a log that it is about, how often there is one, and on which ranks."""
 
-    explanation: Explanation
+    explanation: MessageMeaning
     path: str
     line: int
     text: str
@@ -51,7 +51,7 @@ class Finding:
 
 def findings_in(path: str, lines: Iterable[str], rules: Mapping[str, Rule]) -> list[Finding]:
     """Return what a log says, in the order of its lines; the log is read once, line by line."""
-    known: dict[Explanation, Finding] = {}
+    known: dict[MessageMeaning, Finding] = {}
     for number, line in enumerate(lines, 1):
         for one in _explanations(line, rules):
             finding = known.setdefault(one, Finding(one, path, number, line.strip()))
@@ -60,15 +60,15 @@ def findings_in(path: str, lines: Iterable[str], rules: Mapping[str, Rule]) -> l
     return list(known.values())
 
 
-def _explanations(line: str, rules: Mapping[str, Rule]) -> Iterator[Explanation]:
+def _explanations(line: str, rules: Mapping[str, Rule]) -> Iterator[MessageMeaning]:
     words, pattern, by_text = _messages()
     for match in pattern.finditer(line) if any(word in line for word in words) else ():
         code, cause = by_text[match.group()]
         if code:
             rule = rules[code]
-            yield Explanation(code, rule.fields[0] if rule.fields else "", rule.summary, rule.help)
+            yield MessageMeaning(code, rule.fields[0] if rule.fields else "", rule.summary, rule.help)
         else:
-            yield Explanation("", cause["setting"], cause["cause"], cause["help"])
+            yield MessageMeaning("", cause["setting"], cause["cause"], cause["help"])
     if "rror" in line:
         yield from _of_names(line)
 
@@ -103,7 +103,7 @@ def _few_words(texts: list[str]) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _of_names(line: str) -> Iterator[Explanation]:
+def _of_names(line: str) -> Iterator[MessageMeaning]:
     """Yield what the tables know of a name that the installed release does not have."""
     if match := _FLAGS.search(line):
         names = [word.lstrip("-").partition("=")[0].replace("-", "_") for word in match[1].split() if word[:2] == "--"]
@@ -120,11 +120,11 @@ def _of_names(line: str) -> Iterator[Explanation]:
         yield _of_code("UPG402", match[1], f"`{match[1]}` has no parameter `{match[2]}` since {since}")
 
 
-def _of_code(code: str, name: str, cause: str) -> Explanation:
-    return Explanation(code, name, cause, "`cgmigrate upgrade` shows every place in the code")
+def _of_code(code: str, name: str, cause: str) -> MessageMeaning:
+    return MessageMeaning(code, name, cause, "`cgmigrate upgrade` shows every place in the code")
 
 
-def _of_setting(name: str) -> Explanation | None:
+def _of_setting(name: str) -> MessageMeaning | None:
     """Return what became of a setting, None if no release had it."""
     gone = next((one for one in gone_names() if one.setting.name == name), None)
     if gone is None:
@@ -132,4 +132,4 @@ def _of_setting(name: str) -> Explanation | None:
     since = min(gone.since.values())
     near = f"; `{gone.nearest}` is new there" if gone.nearest else ""
     help = "`cgmigrate upgrade` shows every place, and what to write"
-    return Explanation("UPG001", name, f"megatron-core {since} has no `{name}`{near}", help)
+    return MessageMeaning("UPG001", name, f"megatron-core {since} has no `{name}`{near}", help)

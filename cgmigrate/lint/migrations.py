@@ -12,7 +12,7 @@ from typing import Any
 
 from cgmigrate.lint.kept_defaults import with_kept_default
 from cgmigrate.megatron.catalogue import Catalogue, Setting
-from cgmigrate.megatron.gone import Gone, gone_names
+from cgmigrate.megatron.gone import GoneSetting, gone_names
 from cgmigrate.megatron.rule_data import RuleError, text_of
 
 
@@ -51,7 +51,7 @@ def _of_gone_names(catalogue: Catalogue, path: Path) -> Mapping[str, Any]:
     }
 
 
-def _cases_of_gone(one: Gone) -> Iterator[Mapping[str, Any]]:
+def _cases_of_gone(one: GoneSetting) -> Iterator[Mapping[str, Any]]:
     name = one.setting.name
     for reader, release in one.since.items():
         since = {"reader": reader, "source-before": str(release), "target-since": str(release)}

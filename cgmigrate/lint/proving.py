@@ -14,14 +14,14 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.lint.candidates import spans_of
 from cgmigrate.lint.diagnostics import Applicability, Fix, LintDiagnostic
-from cgmigrate.lint.edit_sets import Place as SitePlace
+from cgmigrate.lint.edit_sets import Place
 from cgmigrate.lint.plan import Plan, UnwritableError
 from cgmigrate.lint.planning import Planner
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.settings import IMPL, MODULES, Settings
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.paths import is_below
-from cgmigrate.proof.run.judge import Place, Proposal, Verdict
+from cgmigrate.proof.run.judge import ChangedPlace, ProposedFix, RunVerdict
 from cgmigrate.text.edits import Edit, OverlapError, apply
 from cgmigrate.text.encoding import encode
 
@@ -35,10 +35,10 @@ class PlannedFixes:
     """The fixes of all plans of a run, in the tree with root ``root``."""
 
     root: str
-    every: list[Proposal] = field(default_factory=list)
+    every: list[ProposedFix] = field(default_factory=list)
     _plans: dict[str, Plan] = field(default_factory=dict)
     """The plan of each fix, by its id."""
-    _places: list[tuple[Plan, SitePlace]] = field(default_factory=list)
+    _places: list[tuple[Plan, Place]] = field(default_factory=list)
     _boms: dict[str, bool] = field(default_factory=dict)
 
     @classmethod
@@ -67,19 +67,19 @@ class PlannedFixes:
             self._plans[fix.id] = plan
             places = []
             for place in candidate.edit_set.rewrites:
-                places.append(Place(len(self._places), frozenset(self._lines(plan, place))))
+                places.append(ChangedPlace(len(self._places), frozenset(self._lines(plan, place))))
                 self._places.append((plan, place))
             path, line = min(min(one.lines) for one in places)
             title = f"{path}:{line}" if line else path
             is_safe = fix.applicability is Applicability.SAFE
-            self.every.append(Proposal(fix.id, title, is_safe, tuple(places), frozenset(self._open(fix))))
+            self.every.append(ProposedFix(fix.id, title, is_safe, tuple(places), frozenset(self._open(fix))))
 
     def _open(self, fix: Fix) -> Iterator[tuple[str, int]]:
         """Yield the places of other code that also uses what a fix changes."""
         for match in filter(None, map(_ALSO_USES.match, fix.because)):
             yield self._name(match[1]), int(match[2])
 
-    def _lines(self, plan: Plan, place: SitePlace) -> Iterator[tuple[str, int]]:
+    def _lines(self, plan: Plan, place: Place) -> Iterator[tuple[str, int]]:
         """Yield the lines that Python executes for a place; of a file of data, line 0."""
         file = plan.group.files[place[0]]
         name = self._name(file.path)
@@ -142,7 +142,7 @@ def _otherwise(plan: Plan, number: int, rewrites: Mapping[int, Settings], indice
     return file.document.edits(own)
 
 
-def judged(plan: Plan, verdicts: Mapping[str, Verdict]) -> Plan:
+def judged(plan: Plan, verdicts: Mapping[str, RunVerdict]) -> Plan:
     """Return a plan with what runs showed of its fixes."""
     if not verdicts.keys() & {fix.id for fix in plan.fixes}:
         return plan
@@ -153,7 +153,7 @@ def judged(plan: Plan, verdicts: Mapping[str, Verdict]) -> Plan:
     return replace(plan, fixes=tuple(_fix(one, verdicts) for one in plan.fixes if one.id not in withheld), files=files)
 
 
-def _judged(diagnostic: LintDiagnostic, verdicts: Mapping[str, Verdict]) -> LintDiagnostic:
+def _judged(diagnostic: LintDiagnostic, verdicts: Mapping[str, RunVerdict]) -> LintDiagnostic:
     fix = diagnostic.fix
     if fix is None or (verdict := verdicts.get(fix.id)) is None:
         return diagnostic
@@ -163,5 +163,5 @@ def _judged(diagnostic: LintDiagnostic, verdicts: Mapping[str, Verdict]) -> Lint
     return diagnostic.without_fix(f"when run, {verdict.text}", "")
 
 
-def _fix(fix: Fix, verdicts: Mapping[str, Verdict]) -> Fix:
+def _fix(fix: Fix, verdicts: Mapping[str, RunVerdict]) -> Fix:
     return replace(fix, applicability=Applicability.SAFE, because=()) if fix.id in verdicts else fix

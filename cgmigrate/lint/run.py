@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from cgmigrate.project.buffer import Buffer
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.pins.resolution import Resolution
-    from cgmigrate.proof.run.judge import Verdict
+    from cgmigrate.proof.run.judge import RunVerdict
 
-    Prover = Callable[[Planner, Sequence[InputFile]], Mapping[str, Verdict]]
+    Prover = Callable[[Planner, Sequence[InputFile]], Mapping[str, RunVerdict]]
     """Returns what runs of a command show of the fixes of some files, by the id of the fix."""
 
 

@@ -144,7 +144,7 @@ class CallProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class GoneName:
     """A name of a module that releases have no longer: ``since`` is the first one without it.
 
     ``module`` is the one that defines such a name there, empty if there are none or several. ``is_same`` is true for
@@ -175,20 +175,20 @@ class CodeTable:
         own = next((rows for package, rows in self.packages.items() if f"{module}.".startswith(f"{package}.")), None)
         return f"Megatron-Bridge {own[str(release)]}" if own else f"megatron-core {release}"
 
-    def gone_name(self, module: str, name: str) -> Gone | None:
+    def gone_name(self, module: str, name: str) -> GoneName | None:
         """Return what became of a name that a module had; None if it still has it, or never had it."""
         names = self.gone.get(self.aliases.get(module, module), {})
         row = names.get(name) or names.get("")
         if row is None:
             return None
         since, *place = row
-        return Gone(release_of(str(since)), *place)  # type: ignore[arg-type]
+        return GoneName(release_of(str(since)), *place)  # type: ignore[arg-type]
 
     def gone_module(self, module: str, since: Release) -> str:
         """Return the message that a release has a module no longer."""
         return f"{self.release_words(module, since)} has no module `{module}`"
 
-    def gone_names(self, module: str, names: Mapping[str, Gone], since: Release) -> str:
+    def gone_names(self, module: str, names: Mapping[str, GoneName], since: Release) -> str:
         """Return the message that a release has names of a module no longer, and where such names are there."""
         places: dict[str, list[str]] = {}
         for name, one in names.items():

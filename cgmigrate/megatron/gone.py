@@ -20,7 +20,7 @@ _NEAR = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class GoneSetting:
     """A name that releases had, and the newest one has not.
 
     ``since`` maps a reader (``config``, ``command-line``, ``bridge``) to the first release in which it has no such
@@ -60,7 +60,7 @@ class _Known:
 
 
 @cache
-def gone_names() -> tuple[Gone, ...]:
+def gone_names() -> tuple[GoneSetting, ...]:
     """Return all names that are gone, in order."""
     tables = load()
     known = {release: _Known.of(tables, release) for release in KNOWN}
@@ -79,7 +79,7 @@ def gone_names() -> tuple[Gone, ...]:
     return (*gone, *_other_flags({one.setting.flag for one in gone}, known))
 
 
-def _other_flags(named: Container[str], known: Mapping[Release, _Known]) -> Iterator[Gone]:
+def _other_flags(named: Container[str], known: Mapping[Release, _Known]) -> Iterator[GoneSetting]:
     """Yield the flags that are gone and are not named after a setting that is: those that turn one off, and aliases."""
     every = sorted({flag for one in known.values() for flag in one.flags})
     for flag in every:
@@ -93,7 +93,7 @@ def _other_flags(named: Container[str], known: Mapping[Release, _Known]) -> Iter
             name, _kind(entry), ARGUMENTS, flag, summary,
             until=last, deprecated_in=first, sources=("rules/releases.json",),
         )  # fmt: skip
-        yield Gone(setting, {"command-line": first}, "")
+        yield GoneSetting(setting, {"command-line": first}, "")
 
 
 @cache
@@ -112,13 +112,13 @@ def gone_fields() -> Mapping[tuple[str, str], Release]:
     return since
 
 
-def _gone(name: str, since: Mapping[str, Release], known: Mapping[Release, _Known]) -> Gone:
+def _gone(name: str, since: Mapping[str, Release], known: Mapping[Release, _Known]) -> GoneSetting:
     reader, first = next(iter(since.items()))
     last = max(release for release in KNOWN if release < first)
     new = known[first].by_reader[reader] - known[last].by_reader[reader]
     near = difflib.get_close_matches(name, sorted(new), n=1, cutoff=_NEAR)
     remaining = {flag for release in KNOWN if release > last for flag in known[release].flags}
-    return Gone(_setting(name, (last, first), known[last], remaining), since, next(iter(near), ""))
+    return GoneSetting(_setting(name, (last, first), known[last], remaining), since, next(iter(near), ""))
 
 
 def _setting(name: str, releases: tuple[Release, Release], known: _Known, remaining: Container[str]) -> Setting:

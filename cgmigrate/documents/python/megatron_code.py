@@ -16,7 +16,7 @@ from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.python.unguarded_code import Placed, unguarded
 from cgmigrate.documents.sites import Problem, ProblemKind
-from cgmigrate.megatron.code import CallShape, Gone, Parameters, load
+from cgmigrate.megatron.code import CallShape, GoneName, Parameters, load
 from cgmigrate.megatron.releases import Release
 from cgmigrate.text.spans import Span
 
@@ -72,7 +72,7 @@ class _CodeReader:
                 problem = replace(problem, span=span, replacement=places.pop(), risk=risk, replaced_names=full)
             yield problem
 
-    def _gone(self, module: str, name: str) -> Gone | None:
+    def _gone(self, module: str, name: str) -> GoneName | None:
         """Return what became of a name of a module, which can be a module itself."""
         return self._table.gone_name(module, name) or self._table.gone_name(f"{module}.{name}", "")
 

@@ -24,7 +24,7 @@ class CannotProveError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ChangedPlace:
     """A place that a fix changes: the lines of its statement, or line 0 of a file of data."""
 
     number: int
@@ -32,13 +32,13 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
+class ProposedFix:
     """A fix as it is judged: its id, its first place in words, and all its places."""
 
     id: str
     title: str
     is_safe: bool
-    places: tuple[Place, ...]
+    places: tuple[ChangedPlace, ...]
     open: frozenset[Line] = frozenset()
     """Lines of other code that also uses what it changes: they have to be reached as well."""
 
@@ -47,7 +47,7 @@ class Proposals(Protocol):
     """The fixes of a plan, and texts with some of them."""
 
     @property
-    def every(self) -> Sequence[Proposal]:
+    def every(self) -> Sequence[ProposedFix]:
         """All fixes."""
 
     def texts(self, ids: Collection[str]) -> Texts:
@@ -58,7 +58,7 @@ class Proposals(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RunVerdict:
     """What the runs show of one fix: it is proved, or something differs with it."""
 
     is_proved: bool
@@ -91,16 +91,16 @@ class Judge:
         assert self._before is not None
         return self._before
 
-    def verdicts(self) -> dict[str, Verdict]:
+    def verdicts(self) -> dict[str, RunVerdict]:
         """Return what is known of fixes after the runs. Raises CannotProveError."""
         self._observe()
         made = [one.id for one in self.proposals.every]
-        withheld: dict[str, Verdict] = {}
+        withheld: dict[str, RunVerdict] = {}
         while differing := self._differing(made, "with all fixes" if not withheld else "without what differed"):
             near = self._near(made, differing)
             now = self._differing(near, _with(near)) if 0 < len(near) < len(made) else {}
             causes = self._causes(near, now) if now else self._causes(made, differing)
-            withheld |= {name: Verdict(False, how) for name, how in causes.items()}
+            withheld |= {name: RunVerdict(False, how) for name, how in causes.items()}
             made = [one for one in made if one not in withheld]
         return {**withheld, **self._proved(made)}
 
@@ -158,7 +158,7 @@ class Judge:
                     causes |= self._causes(half, now)
         return causes or dict.fromkeys(ids, next(iter(differing.values())))
 
-    def _proved(self, made: Collection[str]) -> dict[str, Verdict]:
+    def _proved(self, made: Collection[str]) -> dict[str, RunVerdict]:
         """Return the verdicts of fixes with which nothing differs."""
         lines = {line for every in self.before.reached.values() for line in every}
         unsafe = [one for one in self.proposals.every if one.id in made and not one.is_safe and one.open <= lines]
@@ -170,14 +170,14 @@ class Judge:
         if proved and len(written) < len(made) and self._differing(written, "as it will be written"):
             # They are right only with fixes that are not written.
             return {}
-        return {one.id: Verdict(True, self._counted({t for p in one.places for t in tests[p]})) for one in proved}
+        return {one.id: RunVerdict(True, self._counted({t for p in one.places for t in tests[p]})) for one in proved}
 
-    def _tests_of(self, place: Place) -> frozenset[str]:
+    def _tests_of(self, place: ChangedPlace) -> frozenset[str]:
         return frozenset(test for test, lines in self.before.reached.items() if not place.lines.isdisjoint(lines))
 
-    def _seen(self, tests: Mapping[Place, frozenset[str]], made: Collection[str]) -> set[Place]:
+    def _seen(self, tests: Mapping[ChangedPlace, frozenset[str]], made: Collection[str]) -> set[ChangedPlace]:
         """Return the places on whose settings a configuration depends: that a test ends otherwise shows too little."""
-        seen, left = set[Place](), list(tests)
+        seen, left = set[ChangedPlace](), list(tests)
         # What was run last is the text with these fixes.
         after = self._after
         if len(_apart(left, tests)) < len(left):
@@ -192,7 +192,9 @@ class Judge:
         self.unsettled = len(left)
         return seen
 
-    def _with_others(self, places: Sequence[Place], made: Collection[str], after: Observations | None) -> set[str]:
+    def _with_others(
+        self, places: Sequence[ChangedPlace], made: Collection[str], after: Observations | None
+    ) -> set[str]:
         """Return the tests in which a configuration differs if some places have other settings, beside all fixes."""
         assert after is not None
         texts = self.proposals.others([one.number for one in places], made)
@@ -209,9 +211,9 @@ def _with(ids: Sequence[str]) -> str:
     return f"with {counted(len(ids), 'fix', 'fixes')}"
 
 
-def _apart(places: Sequence[Place], tests: Mapping[Place, frozenset[str]]) -> list[Place]:
+def _apart(places: Sequence[ChangedPlace], tests: Mapping[ChangedPlace, frozenset[str]]) -> list[ChangedPlace]:
     """Return places that no test has in common, so that one run is enough for all of them."""
-    result: list[Place] = []
+    result: list[ChangedPlace] = []
     taken = set[str]()
     for place in places:
         if not result or ("" not in taken | tests[place] and taken.isdisjoint(tests[place])):

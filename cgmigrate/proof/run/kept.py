@@ -12,7 +12,7 @@ from pathlib import Path
 from cgmigrate.project.cache_folder import cache_folder
 from cgmigrate.project.private_files import is_private_folder, opened
 from cgmigrate.proof.run.copies import files_of
-from cgmigrate.proof.run.judge import Verdict
+from cgmigrate.proof.run.judge import RunVerdict
 
 
 def digest_of(root: str, words: Iterable[str]) -> str:
@@ -28,8 +28,8 @@ def digest_of(root: str, words: Iterable[str]) -> str:
 
 
 def kept(
-    key: str, prove: Callable[[], dict[str, Verdict]], releases: Callable[[], Iterable[tuple[str, int]]]
-) -> dict[str, Verdict]:
+    key: str, prove: Callable[[], dict[str, RunVerdict]], releases: Callable[[], Iterable[tuple[str, int]]]
+) -> dict[str, RunVerdict]:
     """Return the verdicts of a key: those of an earlier command, or new ones, which are kept."""
     folder = os.path.join(cache_folder(), "proofs")
     path = os.path.join(folder, f"{key}.json")
@@ -38,7 +38,7 @@ def kept(
             text = os.read(descriptor, 1 << 24)
             record = json.loads(text)
             if all(os.stat(file).st_mtime_ns == time for file, time in record["releases"]):
-                return {name: Verdict(*row) for name, row in record["verdicts"].items()}
+                return {name: RunVerdict(*row) for name, row in record["verdicts"].items()}
     verdicts = prove()
     rows = {name: [one.is_proved, one.text] for name, one in verdicts.items()}
     with contextlib.suppress(OSError):
