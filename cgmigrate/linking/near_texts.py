@@ -39,4 +39,4 @@ def near_texts(whole: ProjectTexts, own: str) -> ProjectTexts:
     """Return the texts that can be about a file: all, unless it is of a project that is a part of the checkout."""
     if is_of_project(os.path.join(whole.top, "any"), own, whole.top):
         return whole
-    return NearTexts(whole.top, whole.rule_folders, whole=whole, own=own)
+    return NearTexts(whole.top, whole.search, whole.rule_folders, whole=whole, own=own)

@@ -37,6 +37,7 @@ from cgmigrate.linking.text_tools import (
 )
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.file_search import FileSearch
 from cgmigrate.project.paths import is_test
 from cgmigrate.project.unread_files import is_report
 from cgmigrate.text.remembered import remembered
@@ -90,12 +91,13 @@ class OpenPlaces:
     """The open places of a project; its files are read once, when the first one is needed."""
 
     top: str
+    search: FileSearch
     catalogue: Catalogue
     rule_folders: Sequence[str] = ()
     texts: ProjectTexts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.texts = ProjectTexts(self.top, self.rule_folders)
+        self.texts = ProjectTexts(self.top, self.search, self.rule_folders)
         self._readers = DataReaders(self.texts)
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:

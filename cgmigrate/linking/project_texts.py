@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from cgmigrate.project.checkout import files_git_ignores, files_git_searches
+from cgmigrate.project.file_search import FileSearch
 from cgmigrate.text.files import MAX_GENERATED, read_bytes
 from cgmigrate.text.remembered import remembered
 
@@ -25,6 +25,7 @@ class ProjectTexts:
     """The texts of the files below a folder; each is read once."""
 
     top: str
+    search: FileSearch
     rule_folders: Sequence[str] = ()
     """The folders of a team's own rules, whose files name settings and are no part of a program."""
     _holding: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
@@ -36,7 +37,7 @@ class ProjectTexts:
             # For many words, this is much faster than a pattern.
             texts = ((path, self.text(path).lower()) for path in self._ignored)
             ignored = [path for path, text in texts if any(word.lower() in text for word in key)]
-            searched = map(os.path.realpath, files_git_searches(self.top, key))
+            searched = map(os.path.realpath, self.search.holding(key, any_case=True))
             self._holding[key] = sorted(path for path in {*searched, *ignored} if not self._is_rule(path))
         return self._holding[key]
 
@@ -47,7 +48,7 @@ class ProjectTexts:
     @cached_property
     def _ignored(self) -> list[str]:
         """The files that git does not search."""
-        return list(map(os.path.realpath, files_git_ignores(self.top)))
+        return list(map(os.path.realpath, self.search.ignored()))
 
     @remembered
     def text(self, path: str) -> str:

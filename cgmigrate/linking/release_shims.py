@@ -16,22 +16,21 @@ from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.values import INFERENCE_CLASS
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
+from cgmigrate.project.file_search import FileSearch
 from cgmigrate.text.encoding import decode
 from cgmigrate.text.files import read_bytes
 
 _NEW_CLASSES = frozenset((MODULE_CLASS, INFERENCE_CLASS))
 
 
-def release_shim(top: str | None, sources: Iterable[tuple[str, bytes]], catalogue: Catalogue) -> str:
+def release_shim(search: FileSearch, sources: Iterable[tuple[str, bytes]], catalogue: Catalogue) -> str:
     """Return the place of code that is written for several releases, empty if there is none.
 
-    ``top`` is the folder to search, None where there is none; ``sources`` are Python files that the run has read.
+    ``sources`` are Python files that the run has read.
     """
-    from cgmigrate.project.checkout import tracked_files
-
     names = sorted((catalogue.newer_names & catalogue.captures) | _NEW_CLASSES)
     texts = dict(sources)
-    for path in sorted({*texts, *(tracked_files(top, names, "*.py") if top else ())}):
+    for path in sorted({*texts, *search.tracked(names, "*.py")}):
         if not is_part_of_megatron(os.path.abspath(path)) and (
             line := _shim_in(path, texts.get(path), catalogue, names)
         ):

@@ -271,9 +271,8 @@ class Planner:
 
     def _proofs(self, top: str, file: OpenedFile) -> Mapping[str, ProvedSites]:
         """Return what is proved for the files of code in a checkout, by their real paths."""
-        from cgmigrate.project.checkout import files_with
-
-        seeds = list(map(os.path.realpath, files_with(top, sorted(file.document.catalogue.captures), "*.py")))
+        search = self.related.search(top)
+        seeds = list(map(os.path.realpath, search.holding(sorted(file.document.catalogue.captures), "*.py")))
         if os.path.realpath(file.path) not in seeds or not self._follows(top, seeds):
             # Of a file that git ignores, the users are not known.
             return {}
@@ -299,7 +298,7 @@ class Planner:
             files,
             Checkout(
                 seeds,
-                lambda: map(os.path.realpath, files_with(top, ("def ", "class ", "import "), "*.py")),
+                lambda: map(os.path.realpath, search.holding(("def ", "class ", "import "), "*.py")),
                 partial(with_open_places, related=self.related),
             ),
             self._outer_writer(top, file),
@@ -315,14 +314,14 @@ class Planner:
     def _outer_writer(self, top: str, file: OpenedFile) -> str:
         """Return what sets settings of objects of code from outside of it, with its place; empty if nothing does."""
         from cgmigrate.lint.outer_writers import DATA, MODEL, data_words, data_writer, override_writer
-        from cgmigrate.project.checkout import files_with
 
         catalogue = file.document.catalogue
         deprecated = sorted(catalogue.deprecated)
         release = self.contexts.context(file.path).source
+        search = self.related.search(top)
         return data_writer(
-            files_with(top, data_words(catalogue), *DATA), self._document_of, catalogue, release
-        ) or override_writer(files_with(top, [f"{MODEL}.{name}=" for name in deprecated]), catalogue)
+            search.holding(data_words(catalogue), *DATA), self._document_of, catalogue, release
+        ) or override_writer(search.holding([f"{MODEL}.{name}=" for name in deprecated]), catalogue)
 
     def _document_of(self, path: str) -> Document | None:
         try:

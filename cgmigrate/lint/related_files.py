@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cgmigrate.linking.own_options import OwnOptions
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
+    from cgmigrate.project.file_search import FileSearch
 
 _CODE = (".py", ".sh", ".bash", ".slurm", ".sbatch")
 """How the names of files end that may define options."""
@@ -98,12 +99,11 @@ class RelatedFiles:
     def _all_overrides(self, top: str | None, catalogue: Catalogue) -> Overrides:
         """Return the overrides on command lines of a project."""
         from cgmigrate.linking.overrides import PATTERNS, Overrides, is_searched
-        from cgmigrate.project.checkout import tracked_files
 
         # The names of the settings are seed words: no other file of the run has an override.
         paths = {os.path.realpath(item.path) for item in self.sources if is_searched(item.path)}
         below = {one for one in paths if top is None or one.startswith(top + os.sep)}
-        tracked = tracked_files(top, sorted(catalogue.captures), *PATTERNS) if top else []
+        tracked = self.search(top).tracked(sorted(catalogue.captures), *PATTERNS) if top else []
         return Overrides(catalogue, {*below, *map(os.path.realpath, tracked)})
 
     def members(self, path: str, document: Document) -> Members:
@@ -138,9 +138,7 @@ class RelatedFiles:
         return group if group and os.path.realpath(path) in group.members else None
 
     def _tracked(self, top: str, words: Sequence[str], *patterns: str) -> list[str]:
-        from cgmigrate.project.checkout import tracked_files
-
-        return list(map(os.path.realpath, tracked_files(top, words, *patterns)))
+        return list(map(os.path.realpath, self.search(top).tracked(words, *patterns)))
 
     def no_key_group(self, path: str) -> None:
         """Record that the members of the key group of a file cannot move together."""
@@ -169,21 +167,29 @@ class RelatedFiles:
         """Yield YAML files that the run searched, and those of its checkouts, that may build on others."""
         from cgmigrate.documents.syntax import syntax_of
         from cgmigrate.linking.yaml_files import building_words
-        from cgmigrate.project.checkout import tracked_yaml
 
         yield from (path for path in self.listed() if syntax_of(path) is Syntax.YAML)
-        yield from tracked_yaml(self._folders, building_words())
+        yield from self._tracked_yaml(building_words())
 
     def _with_seeds(self) -> list[str]:
         """Return the YAML files of the checkouts that contain a seed word."""
-        from cgmigrate.project.checkout import tracked_yaml
-
         yaml = [item.path for item in self.sources if item.syntax is Syntax.YAML]
-        return tracked_yaml(self._folders, dict.fromkeys(core for path in yaml for core in self.seeds(path).cores))
+        return self._tracked_yaml(dict.fromkeys(core for path in yaml for core in self.seeds(path).cores))
 
-    @property
-    def _folders(self) -> set[str]:
-        return {os.path.dirname(item.path) for item in self.sources if item.syntax is Syntax.YAML}
+    def _tracked_yaml(self, words: Iterable[str]) -> list[str]:
+        """Return the YAML files, of the projects around those of the run, that contain one of some words."""
+        from cgmigrate.project.checkout import project_of
+
+        folders = {os.path.dirname(item.path) for item in self.sources if item.syntax is Syntax.YAML}
+        tops, words = sorted({project_of(os.path.realpath(folder)) for folder in folders}), list(words)
+        return [path for top in tops for path in self.search(top).tracked(words, "*.yaml", "*.yml")]
+
+    @remembered
+    def search(self, top: str) -> FileSearch:
+        """Return the search in the files of a project."""
+        from cgmigrate.project.file_search import FileSearch
+
+        return FileSearch(top)
 
     def release_shim(self, path: str) -> str:
         """Return the place of code, in the project around a file, that is written for several releases."""
@@ -191,7 +197,7 @@ class RelatedFiles:
 
         top = self._project_of(path)
         if top not in self._shims:
-            self._shims[top] = release_shim(top, self._python_below(top), self.catalogue_of(path))
+            self._shims[top] = release_shim(self.search(top), self._python_below(top), self.catalogue_of(path))
         return self._shims[top]
 
     def own_options(self, path: str) -> OwnOptions:
@@ -227,7 +233,7 @@ class RelatedFiles:
 
         catalogue, top = self.catalogue_of(path), project_of(os.path.realpath(os.path.dirname(path)))
         if (top, catalogue) not in self._open_places:
-            self._open_places[top, catalogue] = OpenPlaces(top, catalogue, self.rule_folders_of(path))
+            self._open_places[top, catalogue] = OpenPlaces(top, self.search(top), catalogue, self.rule_folders_of(path))
         return self._open_places[top, catalogue]
 
     def lines_of(self, path: str) -> int:
@@ -237,26 +243,24 @@ class RelatedFiles:
     def command_files(self, path: str) -> CommandFiles:
         """Return the files of the checkout around a file that may have a part in its command lines."""
         from cgmigrate.linking.command_files import CommandFiles
-        from cgmigrate.project.checkout import checkout_of, files_named
+        from cgmigrate.project.checkout import checkout_of
 
         catalogue, top = self.catalogue_of(path), checkout_of(os.path.realpath(os.path.dirname(path)))
         if (top, catalogue) not in self._command_files:
             files = partial(self._code_with, top, suffixes=())
-            named = partial(files_named, top or os.path.realpath(os.path.dirname(path)))
+            named = self.search(top or os.path.realpath(os.path.dirname(path))).named
             self._command_files[top, catalogue] = CommandFiles(files, named, catalogue, shown_path)
         return self._command_files[top, catalogue]
 
     def _code_with(self, top: str | None, words: Collection[str], suffixes: tuple[str, ...] = _CODE) -> list[str]:
         """Return the files of the run and a checkout, with some suffixes, that contain one of some words."""
-        from cgmigrate.project.checkout import files_with
-
         named = [word.encode() for word in words]
         own = [
             item.path
             for item in self.sources
             if item.path.endswith(suffixes or "") and any(word in item.data for word in named)
         ]
-        of_checkout = files_with(top, words, *(f"*{suffix}" for suffix in suffixes)) if top else []
+        of_checkout = self.search(top).holding(words, *(f"*{suffix}" for suffix in suffixes)) if top else []
         return sorted(set(map(os.path.realpath, (*own, *of_checkout))))
 
     def _project_of(self, path: str) -> str:

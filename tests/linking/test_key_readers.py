@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.project.checkout import files_with
+from cgmigrate.project.file_search import FileSearch
 from tests.support.checkouts import staged
 from tests.support.files import write
 
@@ -491,4 +491,4 @@ def test_only_compiled_code_has_no_text(project: Path) -> None:
         write(project / name, "\0cuda_graph_scope")
     staged(project)
     expected = [str(project / name) for name in ("a.bin", "a.ipynb")]
-    assert files_with(str(project), ["cuda_graph_scope"]) == expected
+    assert FileSearch(str(project)).holding(["cuda_graph_scope"]) == expected

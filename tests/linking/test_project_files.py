@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.project.checkout import code_of, files_named, files_with, project_of
+from cgmigrate.project import file_search
+from cgmigrate.project.checkout import project_of
+from cgmigrate.project.file_search import FileSearch
 from tests.support.files import write
 
 MODEL = """\
@@ -112,20 +114,37 @@ def test_a_baseline_reads_no_key(tmp_path: Path, monkeypatch, cgmigrate) -> None
     assert not is_withheld(tmp_path, cgmigrate, ".")
 
 
+@pytest.mark.parametrize("is_small", [True, False])
 @pytest.mark.parametrize("is_in_git", [False, True])
-def test_files_of_a_project(tmp_path: Path, is_in_git: bool) -> None:
+def test_files_of_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_in_git: bool, is_small: bool) -> None:
+    monkeypatch.setattr(file_search, "_MOST_FILES", 500 if is_small else 0)
     if is_in_git:
         subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     for name in ("run.sh", "tools/run.sh", "tools/my_run.sh", "src/main.py"):
         write(tmp_path / name, "enable_cuda_graph\n")
     write(tmp_path / "node_modules/run.sh" if not is_in_git else tmp_path / "other.txt", "cuda_graph_scope\n")
     top = str(tmp_path)
+    search = FileSearch(top)
 
     def names(paths: list[str]) -> list[str]:
         return sorted(str(Path(one).relative_to(top)) for one in paths)
 
-    assert names(files_named(top, "run.sh")) == ["run.sh", "tools/run.sh"]
-    assert names(files_named(top, "tools/run.sh")) == ["tools/run.sh"]
-    assert names(code_of(top)) == ["src/main.py"]
-    assert names(files_with(top, ["enable_cuda_graph"], "*.sh")) == ["run.sh", "tools/my_run.sh", "tools/run.sh"]
-    assert names(files_with(top, ["enable_cuda_graph"])) == ["run.sh", "src/main.py", "tools/my_run.sh", "tools/run.sh"]
+    assert names(search.named("run.sh")) == ["run.sh", "tools/run.sh"]
+    assert names(search.named("tools/run.sh")) == ["tools/run.sh"]
+    assert names(search.holding(["enable_cuda_graph"], "*.sh")) == ["run.sh", "tools/my_run.sh", "tools/run.sh"]
+    assert names(search.holding(["Enable_CUDA_graph", "none"], "*.py", any_case=True)) == ["src/main.py"]
+    assert names(search.holding(["enable_cuda_graph"])) == ["run.sh", "src/main.py", "tools/my_run.sh", "tools/run.sh"]
+
+
+@pytest.mark.parametrize("most_files", [500, 0])
+def test_what_git_tracks_is_searched_also_where_it_would_ignore_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_files: int
+) -> None:
+    monkeypatch.setattr(file_search, "_MOST_FILES", most_files)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    write(tmp_path / ".gitignore", "run.sh\n")
+    write(tmp_path / "run.sh", "enable_cuda_graph\n")
+    write(tmp_path / "new.sh", "enable_cuda_graph\n")
+    subprocess.run(["git", "add", "-f", "run.sh"], cwd=tmp_path, check=True)
+    every = FileSearch(str(tmp_path)).holding(["enable_cuda_graph"])
+    assert sorted(Path(one).name for one in every) == ["new.sh", "run.sh"]

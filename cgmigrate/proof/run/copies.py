@@ -10,7 +10,8 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cgmigrate.project.checkout import SKIPPED, files_git_ignores
+from cgmigrate.project.checkout import SKIPPED
+from cgmigrate.project.file_search import FileSearch
 from cgmigrate.project.git import run_git
 from cgmigrate.project.paths import is_below
 
@@ -56,7 +57,7 @@ def files_of(root: str) -> Iterator[str]:
     """Yield the files that git tracks or would track, and small ones that it ignores; all of them without git."""
     listed = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     yield from (os.fsdecode(name) for name in (listed[0] if listed else b"").split(b"\0") if name)
-    for path in files_git_ignores(root):
+    for path in FileSearch(root).ignored():
         name = os.path.relpath(path, root)
         with contextlib.suppress(OSError):
             if os.stat(path).st_size <= _MOST_IGNORED:
