@@ -529,10 +529,10 @@ class TestWalk:
         put("b.yaml")
         real_open = os.open
 
-        def refuse(path: str, flags: int) -> int:
+        def refuse(path: str, *rest: int, **named: int) -> int:
             if path == "a.yaml":
                 raise PermissionError(13, "Permission denied", path)
-            return real_open(path, flags)
+            return real_open(path, *rest, **named)
 
         monkeypatch.setattr(os, "open", refuse)
         assert inputs(".") == [
