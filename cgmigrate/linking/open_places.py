@@ -114,8 +114,8 @@ class OpenPlaces:
         ``is_open`` says that the line may get more words than it shows: then whatever has the name can be one of them.
         """
         for place in self._places_of(fix):
-            meets = _meets_words(place, is_open=is_open) or (is_open and self._fills(place, fix.path))
-            is_met = (meets and self._reaches(place, fix)) or self._joins_attribute(place)
+            is_met = _meets_words(place, is_open=is_open) and self._reaches(place, fix)
+            is_met = is_met or (is_open and self._fills(place, fix.path)) or self._joins_attribute(place)
             # A value that goes may be one that was read over another.
             if is_met or (not fix.after and place.kind is PlaceKind.KEY and self._is_read(place, fix)):
                 return place
@@ -171,12 +171,15 @@ class OpenPlaces:
         return reaches(self.texts.text(place.path), fix.path)
 
     def _fills(self, place: OpenPlace, own: str) -> bool:
-        """Return whether a file gives a flag to a script, which it names: from a variable, or from data in YAML."""
-        if place.kind is not PlaceKind.FLAG or place.path == own:
+        """Return whether a file gives a flag to a script, its own or one that it names: from a variable, or from YAML."""
+        if place.kind is not PlaceKind.FLAG or (place.path == own and not own.endswith(YAML)):
             return False
         lines = self.texts.text(place.path).split("\n")
         before = lines[place.line - 1].partition(place.text)[0]
         if place.path.endswith(YAML) and _WORDS_ALONE.search(before):
+            if place.path == own:
+                # Such as the variables of a job, or a matrix.
+                return True
             naming = self.texts.holding((os.path.basename(own),))
             return any(one == place.path or one in self._readers.of(YAML_WORDS) for one in naming)
         names = ASSIGNED.findall(before)

@@ -57,6 +57,7 @@ _DELETES = "deletes a key, which has to have this name in the configuration"
 _UNPARSED = "cgmigrate cannot parse line {line} as shell, so the words around it are not certain"
 _TOO_DEEP = "commands are nested too deeply for cgmigrate to read the script"
 _UNREAD_VALUE = "a variable of the command may have the flags on line {line}, which are not rewritten"
+_OF_EXPANSION = "`{flag}` is in the expansion of a variable, which may or may not add it"
 _OTHER_PROGRAM = "`{program}` gets the same flags, and may not take the new ones"
 _MORE_WORDS = "`xargs` or `parallel` adds words to the command, and the script has flags in another text"
 SEARCHED = "line {line} searches a text for the deprecated flag"
@@ -423,12 +424,20 @@ class ShellDocument(TextDocument):
                 return problem.span.start
         return None
 
+    def _flag_of_expansion(self, line: CommandLine) -> re.Match[str] | None:
+        """Return a flag that a command has only where a variable is set, or is not: ``${X:+--cuda-graph-impl $X}``."""
+        flags = _default_flags(self.catalogue, deprecated=False)
+        every = (flags.search(self.text, one.span.start, one.span.end) for one in line.commands)
+        return next(filter(None, every), None)
+
     def _risk_of(self, line: CommandLine) -> str:
         """Return why the words of a command line may be more than words of one command."""
         if reason := next((one.risk for one in line.fragments if one.risk), ""):
             return reason
         if (self.skipped or self.problems) and any(map(self._adds_words, line.commands)):
             return _MORE_WORDS
+        if match := self._flag_of_expansion(line):
+            return _OF_EXPANSION.format(flag=match["flag"])
         if (at := self._unread_value(line)) is not None:
             return _UNREAD_VALUE.format(line=self.text.count("\n", 0, at) + 1)
         if reason := self._plain_words.reason(line.fragments):
@@ -489,9 +498,10 @@ class ShellDocument(TextDocument):
 
 
 @lru_cache(maxsize=8)
-def _default_flags(catalogue: Catalogue) -> re.Pattern[str]:
-    flags = catalogue.alternatives(deprecated=True, flags=True)
-    return re.compile(rf"\$\{{\w+:?(?P<sign>[-+=])(?P<flag>{flags})(?![\w-])")
+def _default_flags(catalogue: Catalogue, *, deprecated: bool = True) -> re.Pattern[str]:
+    flags = catalogue.alternatives(deprecated=deprecated, flags=True)
+    between = "" if deprecated else r"[^{}\n]*?"
+    return re.compile(rf"\$\{{\w+:?(?P<sign>[-+=]){between}(?P<flag>{flags})(?![\w-])")
 
 
 def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[NestedText]:
