@@ -35,6 +35,7 @@ from cgmigrate.linking.text_tools import (
     searches_of_objects,
     tools_about,
 )
+from cgmigrate.linking.value_reads import read_otherwise
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.file_search import FileSearch
@@ -106,7 +107,8 @@ class OpenPlaces:
             if _meets_settings(place, fix) and self._is_reached(place, fix) and self._is_read(place, fix):
                 return place
         others = (one for one in self._looking_at(fix) if (one.path, one.line) not in fix.accounted)
-        return next(others, None)
+        # A proof follows what code sets, and not which way it goes.
+        return next(chain(self._reading_otherwise(fix), others), None)
 
     def meeting_command(self, fix: FixOutline, *, is_open: bool) -> OpenPlace | None:
         """Return the first place that can meet the words of a command line.
@@ -136,6 +138,18 @@ class OpenPlaces:
                 is_about = place.kind is PlaceKind.KEY and not place.names.isdisjoint(fix.kept)
                 if is_about and _is_same(place, fix) and any(self._gets(one, fix) for one in self._naming(path)):
                     yield place
+
+    def _reading_otherwise(self, fix: FixOutline) -> Iterator[OpenPlace]:
+        """Yield the code that goes another way with the new value of a setting whose name stays."""
+        others = frozenset(self.catalogue.captures)
+        for name in sorted(fix.kept & fix.before.keys() & fix.after.keys()):
+            values = (fix.before[name], fix.after[name])
+            for path in self._near(fix.path).holding((name,)) if all(isinstance(one, str) for one in values) else ():
+                is_read = path.endswith(CODE) and not is_part_of_megatron(path)
+                if not is_read or (is_test(path) and not self._gets(path, fix)):
+                    continue
+                if place := read_otherwise(self.texts.text(path), name, values, others - {name}):
+                    yield OpenPlace(path, *place)
 
     def _naming(self, path: str) -> Iterator[str]:
         """Yield the code that names a data file, or the folder in which it is."""
@@ -171,7 +185,7 @@ class OpenPlaces:
         return reaches(self.texts.text(place.path), fix.path)
 
     def _fills(self, place: OpenPlace, own: str) -> bool:
-        """Return whether a file gives a flag to a script, its own or one that it names: from a variable, or from YAML."""
+        """Return whether a file gives a flag to a script, its own or one that it names: by a variable, or in YAML."""
         if place.kind is not PlaceKind.FLAG or (place.path == own and not own.endswith(YAML)):
             return False
         lines = self.texts.text(place.path).split("\n")

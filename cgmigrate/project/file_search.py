@@ -122,10 +122,10 @@ class FileSearch:
             return _searched(self.top, self._names, words, patterns, any_case=any_case)
         # With `--untracked`, git does not search what it tracks and ignores.
         kinds: list[list[str]] = [[], *([["--untracked"]] if self._has_untracked else [])]
-        found = [one for options in kinds for one in self._found_by_git(words, patterns, options, any_case=any_case)]
-        return list(dict.fromkeys(found))
+        matches = [one for options in kinds for one in self._of_git(words, patterns, options, any_case=any_case)]
+        return list(dict.fromkeys(matches))
 
-    def _found_by_git(
+    def _of_git(
         self, words: Iterable[str], patterns: Sequence[str], options: Sequence[str], *, any_case: bool
     ) -> list[str]:
         """Return the names of the files with one of some words; empty if git fails."""

@@ -440,11 +440,8 @@ class ShellDocument(TextDocument):
             return _OF_EXPANSION.format(flag=match["flag"])
         if (at := self._unread_value(line)) is not None:
             return _UNREAD_VALUE.format(line=self.text.count("\n", 0, at) + 1)
-        if reason := self._plain_words.reason(line.fragments):
+        if reason := self._plain_words.reason(line.fragments) or _other_program(line):
             return reason
-        programs = {one.program for one in line.commands if one.program.endswith(".py")}
-        if len(programs) > 1 and (other := next((one for one in sorted(programs) if not PROGRAM.fullmatch(one)), "")):
-            return _OTHER_PROGRAM.format(program=other)
         flags = [flag for one in line.fragments for flag in one.flags]
         variable = next((flag.variable for flag in flags if flag.variable), "")
         return _OF_VARIABLE.format(variable=variable) if variable else ""
@@ -502,6 +499,13 @@ def _default_flags(catalogue: Catalogue, *, deprecated: bool = True) -> re.Patte
     flags = catalogue.alternatives(deprecated=deprecated, flags=True)
     between = "" if deprecated else r"[^{}\n]*?"
     return re.compile(rf"\$\{{\w+:?(?P<sign>[-+=]){between}(?P<flag>{flags})(?![\w-])")
+
+
+def _other_program(line: CommandLine) -> str:
+    """Return why flags that several programs get may not fit one of them."""
+    programs = sorted({one.program for one in line.commands if one.program.endswith(".py")})
+    other = next((one for one in programs if not PROGRAM.fullmatch(one)), "") if len(programs) > 1 else ""
+    return _OTHER_PROGRAM.format(program=other) if other else ""
 
 
 def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[NestedText]:

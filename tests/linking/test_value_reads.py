@@ -1,0 +1,76 @@
+"""Code that reads a setting whose name stays and whose value a fix changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cgmigrate.linking.value_reads import read_otherwise
+from tests.support.checkouts import staged
+
+RECIPE = """\
+from megatron.bridge.models.gpt_provider import GPTModelProvider
+from megatron.bridge.training.config import ConfigContainer
+
+
+def recipe():
+    cfg = ConfigContainer(model=GPTModelProvider(num_layers=2))
+    cfg.model.cuda_graph_impl = "local"
+    cfg.model.cuda_graph_scope = "full_iteration"
+    return cfg
+"""
+TRAIN = """\
+from megatron.bridge.training.pretrain import pretrain
+from recipe import recipe
+{}
+cfg = recipe()
+pretrain(cfg)
+"""
+READ = "def setup(cfg):\n    {}\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return cfg.model.cuda_graph_impl != 'none'",
+        "return cfg.model.cuda_graph_impl == 'transformer_engine'",
+        "return cfg.model.cuda_graph_impl in ('local', 'full_iteration')",
+        "return cfg.model.cuda_graph_impl == 'local' and 'full_iteration' not in cfg.model.cuda_graph_scope",
+        "print(f'graphs: {cfg.model.cuda_graph_impl}')",
+        "other.cuda_graph_impl = cfg.model.cuda_graph_impl",
+    ],
+)
+def test_code_that_goes_the_same_way(code: str) -> None:
+    others = frozenset(["cuda_graph_scope"])
+    assert read_otherwise(READ.format(code), "cuda_graph_impl", ("local", "full_iteration"), others) is None
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "return cfg.model.cuda_graph_impl == 'local'",
+        "return 'local' != getattr(cfg.model, 'cuda_graph_impl', 'none')",
+        "impl = cfg.model.cuda_graph_impl; return impl in ('local', 'none')",
+        "return cfg.model.cuda_graph_impl == EXPECTED",
+        "return TABLE[cfg.model.cuda_graph_impl]",
+        "return TABLE.get(cfg.model.cuda_graph_impl)",
+        "return open(f'env/{cfg.model.cuda_graph_impl}.json')",
+    ],
+)
+def test_code_that_goes_another_way(project: Path, cgmigrate, code: str) -> None:  # type: ignore[no-untyped-def]
+    train = TRAIN.format("import nccl").replace("pretrain(", "nccl.setup(cfg)\npretrain(")
+    for name, text in (("recipe.py", RECIPE), ("train.py", train), ("nccl.py", READ.format(code))):
+        (project / name).write_text(text)
+    staged(project)
+    cgmigrate("fix", ".")
+    assert (project / "recipe.py").read_text() == RECIPE
+    assert "nccl.py:2 also uses" in cgmigrate("check", ".").stdout
+
+
+def test_without_such_code_the_recipe_is_rewritten(project: Path, cgmigrate) -> None:  # type: ignore[no-untyped-def]
+    (project / "recipe.py").write_text(RECIPE)
+    (project / "train.py").write_text(TRAIN.format(""))
+    staged(project)
+    cgmigrate("fix", ".")
+    assert 'cuda_graph_impl = "full_iteration"' in (project / "recipe.py").read_text()
