@@ -189,7 +189,7 @@ def check(
 @option(
     FIXES, "--unsafe-fixes", is_flag=True, help="Also apply unsafe fixes. Each diagnostic shows why its fix is unsafe."
 )
-@option(FIXES, "--docs", is_flag=True, help="Also apply fixes of documentation (Markdown, MDX, reStructuredText).")
+@option(FIXES, "--docs", is_flag=True, help="Also apply fixes of documentation (Markdown, MDX).")
 @option(FIXES, "--interactive", is_flag=True, help="Show each change, and ask before writing it.")
 @option(FIXES, "--group", metavar="ID", default="", help="Apply only the fix with this id, in all of its files.")
 @option(FIXES, "--fix-only", is_flag=True, help="Report no diagnostics, and exit with 0 even if some remain.")

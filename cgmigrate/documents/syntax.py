@@ -37,7 +37,6 @@ class Syntax:
     PYTHON: ClassVar[Syntax]
     SHELL: ClassVar[Syntax]
     MARKDOWN: ClassVar[Syntax]
-    MDX: ClassVar[Syntax]
     RESTRUCTUREDTEXT: ClassVar[Syntax]
     TEXT: ClassVar[Syntax]
 
@@ -83,9 +82,8 @@ Syntax.SHELL = register(
     )
 )
 Syntax.MARKDOWN = register(
-    Syntax("Markdown", ("md", "markdown"), "cgmigrate.documents.pages:MarkdownDocument", is_documentation=True)
+    Syntax("Markdown", ("md", "markdown", "mdx"), "cgmigrate.documents.pages:MarkdownDocument", is_documentation=True)
 )
-Syntax.MDX = register(Syntax("MDX", ("mdx",), "cgmigrate.documents.pages:MdxDocument", is_documentation=True))
 Syntax.RESTRUCTUREDTEXT = register(
     Syntax("reStructuredText", ("rst",), "cgmigrate.documents.pages:ReStructuredTextDocument", is_documentation=True)
 )

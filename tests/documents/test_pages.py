@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cgmigrate.documents.pages import MarkdownDocument, MdxDocument, PageDocument, ReStructuredTextDocument
+from cgmigrate.documents.pages import MarkdownDocument, PageDocument, ReStructuredTextDocument
 from cgmigrate.documents.pages.blocks import language_of
-from cgmigrate.documents.pages.markdown import markdown_blocks, mdx_blocks
-from cgmigrate.documents.pages.restructuredtext import restructuredtext_blocks
-from cgmigrate.documents.sites import CannotEditError
+from cgmigrate.documents.pages.markdown import markdown_blocks
+from cgmigrate.documents.sites import CannotEditError, ProblemKind
 from cgmigrate.megatron.settings import IMPL, MODULES
 from cgmigrate.text.edits import apply
 from tests.support.nightly import examples
@@ -103,18 +102,6 @@ def test_other_text_is_no_block_with_settings(page: str) -> None:
     assert not document.sites and document.problems
 
 
-@pytest.mark.parametrize("above", ["<Tab>", '  <Tab title="x">', "Text:", "- item", "<Tab>\n\n    Text:"])
-def test_a_fence_of_mdx_may_be_indented_far(above: str) -> None:
-    page = f"{above}\n    ```yaml\n    a: 1\n      b\n    ```\n</Tab>\n\n```sh\nls\n```\n"
-    assert codes(page, mdx_blocks) == [("yaml", "a: 1\n  b\n"), ("shell", "ls\n")]
-
-
-def test_mdx_has_blocks_below_tags_and_no_indented_ones() -> None:
-    page = f"<Tab>\n{fence(YAML)}</Tab>\n\n    cuda_graph_scope: attn\n\n{{/*\n{fence(YAML)}*/}}\n"
-    assert codes(page, mdx_blocks) == [("yaml", YAML)]
-    assert [site.index for site in MdxDocument(page).sites] == [0]
-
-
 def test_only_commands_behind_a_prompt_are_code() -> None:
     page = fence(
         "(env) $ run --cuda-graph-scope \\\n>   attn\ncuda_graph_scope: attn\nme@host:~# ls\n# done\n", "console"
@@ -125,50 +112,9 @@ def test_only_commands_behind_a_prompt_are_code() -> None:
     assert codes(fence(">>> a = (1,\n... 2)\n>>> b\nb\n", "python")) == [("python", "a = (1,\n2)\nb\n")]
 
 
-RST = """Title
-=====
-
-.. code-block:: yaml
-   :linenos:
-
-{yaml}
-.. note::
-
-   .. code:: bash
-
-      run --cuda-graph-scope attn
-
-- item::
-
-    cuda_graph_scope: attn
-
-.. a comment::
-
-   no code
-
-.. A comment
-
-   .. code-block:: yaml
-
-      model: 1
-
-.. raw:: html
-
-   .. code-block:: yaml
-
-      model: 1
-
-Text::
-
-no code
-"""
-
-
-def test_blocks_of_restructuredtext() -> None:
-    page = RST.format(yaml="   " + YAML.replace("\n", "\n   "))
-    expected = [("yaml", YAML), ("shell", "run --cuda-graph-scope attn\n"), ("", "cuda_graph_scope: attn\n")]
-    assert codes(page, restructuredtext_blocks) == expected
-    assert codes(page.replace("\n", "\r\n"), restructuredtext_blocks) == expected
+def test_the_names_of_restructuredtext_are_mentioned() -> None:
+    page = ReStructuredTextDocument("Megatron\n\n.. code-block:: yaml\n\n   cuda_graph_scope: attn\n")
+    assert not page.sites and [problem.kind for problem in page.problems] == [ProblemKind.NAME_IN_DOCUMENTATION]
 
 
 # --- edits ----------------------------------------------------------------------------------------
@@ -260,15 +206,14 @@ def test_only_the_names_change(page: str) -> None:
 @given(st.text(alphabet="`~>- \t\n\r#ab:.$|<!{}/*", max_size=80))
 def test_no_text_is_too_strange(text: str) -> None:
     page = f"{text}\n```yaml\n{YAML}```\n"
-    for kind in (MarkdownDocument, MdxDocument, ReStructuredTextDocument):
-        document = kind(page)
-        rewrites = {site.index: NEW for site in document.sites if not site.blocked_by and len(site.written) == 2}
-        try:
-            after = apply(page, document.edits(rewrites))
-        except CannotEditError:
-            continue
-        assert document.check(after, rewrites) == "" or after != page
-        assert document.comments() is not None
+    document = MarkdownDocument(page)
+    rewrites = {site.index: NEW for site in document.sites if not site.blocked_by and len(site.written) == 2}
+    assert document.comments() is not None
+    try:
+        after = apply(page, document.edits(rewrites))
+    except CannotEditError:
+        return
+    assert document.check(after, rewrites) == "" or after != page
 
 
 # --- time -----------------------------------------------------------------------------------------

@@ -127,7 +127,7 @@ class TestTriggers:
         ("README.MD", Syntax.MARKDOWN),
         ("Dockerfile.md", Syntax.MARKDOWN),
         ("a.markdown", Syntax.MARKDOWN),
-        ("a.mdx", Syntax.MDX),
+        ("a.mdx", Syntax.MARKDOWN),
         ("docs/a.rst", Syntax.RESTRUCTUREDTEXT),
         ("a.toml", None),
         ("a.json", None),
@@ -226,7 +226,6 @@ class TestFiles:
             Syntax.PYTHON: 0,
             Syntax.SHELL: 0,
             Syntax.MARKDOWN: 1,
-            Syntax.MDX: 0,
             Syntax.RESTRUCTUREDTEXT: 0,
         }
 
@@ -341,7 +340,7 @@ class TestNamedPaths:
 
     def test_a_kind_of_file_that_is_not_read(self) -> None:
         put("a.log")
-        kinds = "YAML, Python, shell, Markdown, MDX, reStructuredText"
+        kinds = "YAML, Python, shell, Markdown, reStructuredText"
         reason = f"not a kind of file that cgmigrate reads ({kinds}) or searches"
         assert inputs("a.log") == [InputError("a.log", reason, missing=False)]
 

@@ -1,18 +1,13 @@
-"""The code blocks of Markdown and MDX, fenced and indented ones, also in lists; markdown-it-py parses the page."""
+"""The code blocks of Markdown, fenced and indented ones, also in lists; markdown-it-py parses the page."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from cgmigrate.documents.pages.blocks import CodeBlock, language_of
 from cgmigrate.documents.pages.lines import PageLine, lines_of
 
-if TYPE_CHECKING:
-    from markdown_it.rules_block import StateBlock
-
 _FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\r?\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|\{/\*.*?(?:\*/\}|\Z)", re.DOTALL)
 _BESIDE_CODE = re.compile(r"[ \t>]*")
 """What may be in front of code on its line."""
 _NOT_NEEDED = ["inline", "reference", "text_join"]
@@ -21,27 +16,11 @@ _NOT_NEEDED = ["inline", "reference", "text_join"]
 
 def markdown_blocks(text: str) -> list[CodeBlock]:
     """Return the code blocks of a page in Markdown that have lines, in the order of the text."""
-    return _blocks(text, [])
-
-
-def mdx_blocks(text: str) -> list[CodeBlock]:
-    """Return the code blocks of a page in MDX.
-
-    A fence below a tag is a block in MDX, and no HTML; indented text is no code. Comments have no blocks.
-    """
-    comments = [match.span() for match in _COMMENT.finditer(text)]
-    blocks = _blocks(text, ["html_block", "code"], is_mdx=True)
-    return [one for one in blocks if not any(start < one.span.start < end for start, end in comments)]
-
-
-def _blocks(text: str, without: list[str], *, is_mdx: bool = False) -> list[CodeBlock]:
     from markdown_it import MarkdownIt
 
     front = _FRONT_MATTER.match(text)
     hidden = text[: front.end()] if front else ""
-    parser = MarkdownIt("commonmark").disable([*_NOT_NEEDED, *without])
-    if is_mdx:
-        parser.block.ruler.at("paragraph", _paragraph, {"alt": []})
+    parser = MarkdownIt("commonmark").disable(_NOT_NEEDED)
     lines, result = lines_of(text), []
     # A tab or a NUL is one character for the parser as well.
     for token in parser.parse(re.sub(r"[^\r\n]", " ", hidden) + text[len(hidden) :]):
@@ -52,19 +31,6 @@ def _blocks(text: str, without: list[str], *, is_mdx: bool = False) -> list[Code
         if inside is not None:
             result.append(CodeBlock(language_of(token.info), inside))
     return result
-
-
-def _paragraph(state: StateBlock, start: int, _end: int, _silent: bool) -> bool:
-    """Go to the end of a paragraph of MDX, of which nothing is needed: a fence ends it, however far it is indented."""
-    rules, outer = state.md.block.ruler.getRules("paragraph"), state.parentType
-    state.parentType = "paragraph"
-    line, end = start + 1, state.lineMax
-    while line < end and not state.isEmpty(line):
-        if state.sCount[line] >= 0 and any(rule(state, line, end, True) for rule in rules):
-            break
-        line += 1
-    state.parentType, state.line = outer, line
-    return True
 
 
 def _with_code(lines: list[PageLine], code: list[str], text: str) -> tuple[PageLine, ...] | None:

@@ -136,9 +136,7 @@ class Outline:
         return _ROW.match(self._written(number)) is not None
 
     def _is_fence(self, number: int) -> bool:
-        return (
-            self._written(number).lstrip(" \t>-*+0123456789.").startswith(("```", "~~~", ".. code", ".. source", ":"))
-        )
+        return self._written(number).lstrip(" \t>-*+0123456789.").startswith(("```", "~~~"))
 
     def _written(self, number: int) -> str:
         return self.text[self.lines[number].start : self.lines[number].end]
