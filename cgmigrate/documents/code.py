@@ -1,8 +1,7 @@
 """Code: text that a file has in parts, with the way back to the file.
 
-The characters of code are those of the file, but some are written otherwise there: a blank between two words may be
-`", "` in the file, and `$` may be `$$`. Characters that the file does not have, such as the parentheses around a part
-that has a shell of its own, are *added*. Lines of the file that are no code, such as comments, are skipped.
+The characters of code are those of the file, but some are written otherwise there: a line break may be two characters
+in the file, and `$` may be `$$`. Lines of the file that are no code, such as comments, are skipped.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from cgmigrate.text.spans import Span
-
-_ADDED = -1
 
 
 class CannotMapError(ValueError):
@@ -50,12 +47,6 @@ class CodeText:
         return cls(character, (start,), (end,))
 
     @classmethod
-    def added(cls, text: str) -> CodeText:
-        """Return text that the file does not have."""
-        nowhere = (_ADDED,) * len(text)
-        return cls(text, nowhere, nowhere)
-
-    @classmethod
     def joined(cls, parts: Sequence[CodeText]) -> CodeText:
         """Return several parts as one."""
         starts = [start for part in parts for start in part.starts]
@@ -66,15 +57,12 @@ class CodeText:
         starts = [around.starts[start] for start in self.starts]
         return CodeText(self.text, starts, [around.ends[end - 1] for end in self.ends])
 
-    def __add__(self, other: CodeText) -> CodeText:
-        return CodeText.joined((self, other))
-
     def __bool__(self) -> bool:
         return bool(self.text)
 
     @cached_property
     def _positions(self) -> dict[int, int]:
-        return {start: at for at, start in enumerate(self.starts) if start != _ADDED}
+        return {start: at for at, start in enumerate(self.starts)}
 
     def position(self, offset: int) -> int | None:
         """Return where a character of the file is in the code, None if it is not in it."""
@@ -82,27 +70,18 @@ class CodeText:
 
     def span(self, span: Span) -> Span:
         """Return where a part of the code is in the file: from its first character there to its last one."""
-        starts = [start for start in self.starts[span.start : span.end] if start != _ADDED]
-        ends = [end for end in self.ends[span.start : span.end] if end != _ADDED]
-        if starts:
-            return Span(min(starts), max(ends))
-        return Span(*[self._place(span.start)] * 2)
+        starts, ends = self.starts[span.start : span.end], self.ends[span.start : span.end]
+        return Span(min(starts), max(ends)) if starts else Span(*[self._place(span.start)] * 2)
 
     def replaced(self, start: int, end: int) -> Span:
         """Return the part of the file to replace for a part of the code. Raises CannotMapError."""
         if start == end:
             return Span(*[self._place(start)] * 2)
         starts, ends = self.starts[start:end], self.ends[start:end]
-        if _ADDED in starts:
-            raise CannotMapError("the change is not inside one instruction")
         if any(one != other for one, other in zip(ends, starts[1:], strict=False)):
             raise CannotMapError("a comment or an empty line is between the lines that would change")
         return Span(starts[0], ends[-1])
 
     def _place(self, at: int) -> int:
-        """Return where an insertion is in the file. Raises CannotMapError."""
-        if at and self.ends[at - 1] != _ADDED:
-            return self.ends[at - 1]
-        if at < len(self.starts) and self.starts[at] != _ADDED:
-            return self.starts[at]
-        raise CannotMapError("the change is not inside one instruction")
+        """Return where an insertion is in the file."""
+        return self.ends[at - 1] if at else self.starts[0]

@@ -53,11 +53,6 @@ class NestedText:
     written_otherwise: Mapping[str, str] = field(default_factory=dict)
     risk: str = ""
 
-    @property
-    def pieces(self) -> Sequence[Span]:
-        """The spans of the file that the part consists of."""
-        return [self.span]
-
     def shown(self, text: str) -> str:
         """Return a text about the code with words as the file writes them."""
         for word, written in self.written_otherwise.items():
@@ -70,10 +65,6 @@ class NestedText:
         if self.written_otherwise and isinstance(value, Undecided):
             value = replace(value, text=self.shown(value.text))
         return replace(use, value=value, span=self.code.span(use.span))
-
-    def has(self, offset: int) -> bool:
-        """Return whether a character of the file is one of the part."""
-        return self.code.position(offset) is not None
 
     def edit(self, edit: Edit, file: str) -> Edit:
         """Return the edit of the file that makes an edit of the part. Raises CannotMapError."""
@@ -160,7 +151,7 @@ class NestingDocument(TextDocument):
         return [
             item
             for item, start in zip(items, starts, strict=True)
-            if not any(part.span.start <= start < part.span.end and part.has(start) for part in parts)
+            if not any(part.code.position(start) is not None for part in parts)
         ]
 
     def _outer_problem(self, problem: Problem) -> Problem:
@@ -323,14 +314,12 @@ class NestingDocument(TextDocument):
         outer, inner = self._divided(rewrites)
         restored: list[Edit] = []
         for one, other in zip(self._parts, again._parts, strict=True):
-            pieces, pieces_after = one.part.pieces, other.part.pieces
-            is_same = one.part.number == other.part.number and one.part.name == other.part.name
-            if not is_same or len(pieces) != len(pieces_after):
+            if (one.part.number, one.part.name) != (other.part.number, other.part.name):
                 return _OTHER_PARTS
             if reason := one.document.check(other.document.text, inner.get(one.part.number, {})):
                 return reason
-            for was, now in zip(pieces, pieces_after, strict=True):
-                restored.append(Edit(now.start, now.end, self.text[was.start : was.end]))
+            was, now = one.part.span, other.part.span
+            restored.append(Edit(now.start, now.end, self.text[was.start : was.end]))
         restored = _without_inner(restored)
         if reason := self.outer.check(apply(edited, restored), outer):
             return reason

@@ -56,15 +56,6 @@ def override_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_QUOTED = re.compile(r"'([^'\"\\\s]*)'")
-"""A word, or a part of one, that a shell has to get in quotes, such as a value with brackets."""
-
-
-def without_shell_quotes(text: str) -> str:
-    """Return new shell code as arguments that no shell reads, such as those in a list."""
-    return _QUOTED.sub(r"\1", text)
-
-
 def value_beside(texts: Iterable[str], prefix: str, section: Sequence[str], keys: Sequence[str]) -> object:
     """Return the value of another override among some texts; ``prefix`` is that of the site's own, with its dot.
 

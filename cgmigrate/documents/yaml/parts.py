@@ -1,7 +1,7 @@
-"""Code in values of a YAML file: scripts, command lines, and lists of arguments.
+"""Code in values of a YAML file: scripts and command lines.
 
 The value of these keys is a command line: ``run``, ``script``, ``command``, ``args`` and names that end in these.
-Values of other keys are text, and stay.
+Values of other keys are text, and stay; so are lists with a word in each item.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.nesting import NestedText
 from cgmigrate.documents.uses import Appearance, appearances_in
 from cgmigrate.documents.yaml.document import YamlDocument
-from cgmigrate.documents.yaml.list_code import ListPart, list_code
 from cgmigrate.documents.yaml.scalar_code import scalar_code, written_in
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.megatron.catalogue import Catalogue
@@ -134,9 +133,8 @@ def _texts(word: str, value: Node, around: Node) -> Iterator[Node]:
         yield value
     elif is_list and word in _SCRIPTS:
         yield from value.items
-    elif is_list and value.items:
-        script = _script_in(value.items, word, around)
-        yield script if script is not None else value
+    elif is_list and value.items and (script := _script_in(value.items, word, around)) is not None:
+        yield script
 
 
 def _script_in(items: Sequence[Node], word: str, around: Node) -> Node | None:
@@ -187,7 +185,7 @@ def _without_javascript(mapping: Node) -> list[Node]:
 def _part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> NestedText | None:
     if _is_divided(value, text, names):
         return None
-    part = (_list_part if value.node.kind == "seq" else _scalar_part)(number, value, text, names)
+    part = _scalar_part(number, value, text, names)
     return replace(part, blocked_by=_PASSED_ON) if part and _gets_flags(value, names) else part
 
 
@@ -239,24 +237,6 @@ def _masked(code: CodeText, names: Sequence[int]) -> tuple[CodeText, dict[str, s
     return replace(code, text=text), variables
 
 
-def _list_part(number: int, value: _PartValue, text: str, names: Sequence[int]) -> NestedText | None:
-    node = value.node
-    read = list_code(node, text, names)
-    if read is None:
-        return None
-    is_arguments = value.word in _ARGUMENTS or node.items[0].value.startswith("-") or "=" in node.items[0].value
-    is_file = is_arguments and not read.is_quoted
-    return ListPart(
-        number,
-        Span(node.start, node.end),
-        read.as_script if is_arguments and read.is_quoted else read.code,
-        _ARGS if is_file else _SCRIPT,
-        is_whole=not is_arguments and not any(_halves(value)),
-        has_comments=False,
-        items=tuple(node.items),
-    )
-
-
 def _is_divided(value: _PartValue, text: str, names: Sequence[int]) -> bool:
     """Return whether the settings of one command line may be in two values: neither shows what they do.
 
@@ -265,13 +245,9 @@ def _is_divided(value: _PartValue, text: str, names: Sequence[int]) -> bool:
     """
     node = value.node
     last = max((name for name in names if node.start <= name < node.end), default=node.end)
-    is_begin = value.word in _COMMANDS and not value.is_item and _ARGUMENT.match(_first_text(node)) is None
+    is_begin = value.word in _COMMANDS and not value.is_item and _ARGUMENT.match(node.value) is None
     may_continue = is_begin and "--" not in text[last + 2 : node.end]
     return any(may_continue or any(one.start <= name < one.end for name in names) for one in _halves(value))
-
-
-def _first_text(node: Node) -> str:
-    return node.items[0].value if node.kind == "seq" else node.value
 
 
 def _halves(value: _PartValue) -> Iterator[Node]:
