@@ -16,7 +16,7 @@ def is_built_by(name: str, definitions: Definitions, depth: int = _MAX_BASES) ->
 
     A class that defers its validation, as those of Megatron-Bridge do, is not: its objects are changed and built later.
     """
-    full = _full_name(name, definitions)
+    full = definitions.module.names.imported(name)
     if full.startswith("megatron.core."):
         return full.endswith("TransformerConfig")
     definition = definitions.of(name) if depth else None
@@ -24,13 +24,6 @@ def is_built_by(name: str, definitions: Definitions, depth: int = _MAX_BASES) ->
         return False
     inner = Definitions(definition.module, definition.examined)
     return all(is_built_by(dotted(base), inner, depth - 1) for base in definition.node.bases)
-
-
-def _full_name(name: str, definitions: Definitions) -> str:
-    """Return the name that one is imported as, empty if the file defines it or binds it again."""
-    names = definitions.module.names
-    first, dot, rest = name.partition(".")
-    return "" if first in names.shadowed else names.full.get(first, "") + dot + rest
 
 
 def _is_plain(node: ast.ClassDef) -> bool:

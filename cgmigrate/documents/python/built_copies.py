@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from cgmigrate.documents.python.built_classes import is_built_by
 from cgmigrate.documents.python.definitions import Definitions
 from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.scopes import Function, bound_by
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.statement_edits import add_statement, delete_statements
@@ -30,8 +31,6 @@ _BOOLEANS = frozenset((ENABLE, EXTERNAL))
 _CONFIGS = ("config", "cfg", "conf")
 _VALIDATION = frozenset(("__post_init__", "finalize", "replace", "validate"))
 _ONLY_READ = frozenset(("hasattr", "getattr", "isinstance"))
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ def _is_parameter(name: str, function: Function) -> bool:
     """Return whether a name is a parameter for a configuration, and the function binds it nowhere else."""
     arguments = function.args
     parameters = [one for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs) if one.arg == name]
-    if not parameters or not name.lower().endswith(_CONFIGS) or list(_bindings(name, function)) != parameters:
+    if not parameters or not name.lower().endswith(_CONFIGS) or _bindings(name, function) != parameters:
         return False
     annotation = parameters[0].annotation
     # A provider or a recipe is what a configuration is built from.
@@ -111,12 +110,12 @@ def _is_parameter(name: str, function: Function) -> bool:
 
 def _is_made_of_built_class(name: str, function: Function, definitions: Definitions) -> bool:
     """Return whether the function makes an object of a class that validates, and binds its name nowhere else."""
-    bound = list(_bindings(name, function))
+    bound = _bindings(name, function)
     made = [one for one in walk(function) if isinstance(one, ast.Assign) and _names(one) == [name]]
     if len(bound) != 1 or len(made) != 1 or not isinstance(made[0].value, ast.Call):
         return False
     called = dotted(made[0].value.func)
-    if not called or any(True for _ in _bindings(called.partition(".")[0], function)):
+    if not called or _bindings(called.partition(".")[0], function):
         return False
     return is_built_by(called, definitions)
 
@@ -125,22 +124,9 @@ def _names(node: ast.Assign) -> list[str]:
     return [dotted(one) for one in node.targets]
 
 
-def _bindings(name: str, function: Function) -> Iterator[ast.AST]:
-    """Yield the nodes of a function that bind a name, or delete it."""
-    for node in walk(function):
-        match node:
-            case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.arg(arg=bound) if bound == name:
-                yield node
-            case ast.Global(names=names) | ast.Nonlocal(names=names) if name in names:
-                yield node
-            case ast.ExceptHandler(name=bound) | ast.MatchAs(name=bound) | ast.MatchStar(name=bound) if bound == name:
-                yield node
-            case ast.alias() if (node.asname or node.name).partition(".")[0] == name:
-                yield node
-            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() if (
-                node.name == name and node is not function
-            ):
-                yield node
+def _bindings(name: str, function: Function) -> list[ast.AST]:
+    """Return the nodes of a function that bind a name, or delete it."""
+    return [node for node in walk(function) if node is not function and name in bound_by(node)]
 
 
 def _names_only_in(place: SiteNodes, names: frozenset[str], function: Function) -> bool:

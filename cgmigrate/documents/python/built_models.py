@@ -22,8 +22,7 @@ def is_of_built_model(source: PythonSource, place: SiteNodes) -> bool:
     if _is_config_of_model(place.object):
         return True
     first, line = place.object.partition(".")[0], getattr(node, "lineno", 0)
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
-    function = next((above for above in source.ancestors(node) if isinstance(above, functions)), None)
+    function = source.function_of(node)
     if function is None or first != place.object:
         return False
     before = [value for at, value in _assignments(source, function).get(first, ()) if at < line]

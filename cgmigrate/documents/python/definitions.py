@@ -151,9 +151,7 @@ class Definitions:
 
 def _is_core(name: str, module: DefinedModule) -> bool:
     """Whether a name is imported from Megatron's own packages, which read the settings by their release's rules."""
-    first, dot, rest = name.partition(".")
-    full = module.names.full.get(first, "") + dot + rest
-    return full.startswith(("megatron.core.", "megatron.training.")) and first not in module.names.shadowed
+    return module.names.imported(name).startswith(("megatron.core.", "megatron.training."))
 
 
 def module_of(tree: ast.Module, names: Names, path: str, text: str) -> DefinedModule:
@@ -191,10 +189,9 @@ def _followed(name: str, module: DefinedModule, examined: bool) -> Iterator[tupl
     """Yield a name in its module, and in those of the checkout that it is imported from."""
     for _ in range(MAX_STEPS):
         yield name, module, examined
-        first, dot, rest = name.partition(".")
-        if first not in module.names.full or first in module.names.shadowed or not module.path:
+        full = module.names.imported(name)
+        if not full or not module.path:
             return
-        full = module.names.full[first] + dot + rest
         holder, _, name = full.rpartition(".")
         file = module_file(holder, os.path.dirname(os.path.abspath(module.path))) if holder else ""
         following = _read(file, module.names.catalogue) if file else None

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from cgmigrate.documents.dotted_names import PATH, is_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.scopes import bound_by
 from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.python.unguarded_code import Placed, unguarded
 from cgmigrate.documents.sites import Problem, ProblemKind
@@ -147,7 +148,7 @@ class _CodeReader:
     @cached_property
     def _functions(self) -> dict[str, Parameters]:
         """The parameters of the functions at the top of the file whose names nothing else in it binds."""
-        bound = Counter(name for node in ast.walk(self._source.tree) for name in _bound_by(node))
+        bound = Counter(name for node in ast.walk(self._source.tree) for name in bound_by(node))
         return {
             node.name: Parameters.of(node.args)
             for node in self._source.tree.body
@@ -165,24 +166,8 @@ class _CodeReader:
 
     def _resolved(self, node: ast.expr, place: Placed) -> str:
         """Return the full name of an imported name; empty for one that the file also defines."""
-        first, dot, rest = dotted(node).partition(".")
-        is_imported = first in self._names.full and first not in self._names.shadowed and first not in place.hidden
-        return self._names.full[first] + dot + rest if is_imported else ""
+        name = dotted(node)
+        return "" if name.partition(".")[0] in place.hidden else self._names.imported(name)
 
     def _problem(self, node: ast.stmt | ast.expr, since: Release, message: str) -> Problem:
         return Problem(ProblemKind.GONE_NAME, self._source.span(node), message, since=since)
-
-
-def _bound_by(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a node itself binds, in whatever scope."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-            yield name
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-        case ast.alias(name=name, asname=other):
-            yield other or name.partition(".")[0]
-        case (
-            ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name)
-        ):
-            yield name

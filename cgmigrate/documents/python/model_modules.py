@@ -25,9 +25,7 @@ def _is_module(node: ast.ClassDef, source: PythonSource, names: Names, depth: in
 
 
 def _is_base(name: str, source: PythonSource, names: Names, depth: int) -> bool:
-    first, dot, rest = name.partition(".")
-    if first in names.full and first not in names.shadowed:
-        full = names.full[first] + dot + rest
+    if full := names.imported(name):
         return full.startswith(_LIBRARIES) and not full.endswith(_OTHERS)
     own = [one for one in source.tree.body if isinstance(one, ast.ClassDef) and one.name == name]
     return len(own) == 1 and _is_module(own[0], source, names, depth - 1)

@@ -33,6 +33,11 @@ class Names:
     path: str = ""
     catalogue: Catalogue = field(default_factory=load)
 
+    def imported(self, name: str) -> str:
+        """Return the full name of ``a.b.c`` if it is imported and the file does not define it, too; else empty."""
+        first, dot, rest = name.partition(".")
+        return self.full[first] + dot + rest if first in self.full and first not in self.shadowed else ""
+
     def resolve(self, name: str) -> str:
         """Return the full name of ``a.b.c``; a class of the file counts as its nearest imported base."""
         seen: set[str] = set()

@@ -26,7 +26,6 @@ _METHODS = frozenset(
     )
 )
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class UnknownValueError(Exception):
@@ -52,7 +51,7 @@ class _Search:
     constants: set[str | int | float | bool | None] = field(default_factory=set)
     through: set[str] = field(default_factory=set)
     _bound: dict[str, list[ast.AST]] = field(default_factory=dict)
-    _functions: dict[str, _Function] = field(default_factory=dict)
+    _functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef] = field(default_factory=dict)
 
     def of(self, expression: ast.expr) -> Reaching:
         for node in walk(self.tree):

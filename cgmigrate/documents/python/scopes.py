@@ -1,4 +1,4 @@
-"""Scopes: the function around a node, its parameters, and what it returns."""
+"""Scopes: the function around a node, its parameters, what it returns, and the names that a node binds."""
 
 from __future__ import annotations
 
@@ -38,3 +38,20 @@ def returned_by(function: Function) -> Iterator[ast.expr]:
         if not isinstance(node, _INNER):
             for name in reversed(PARTS_WITH_STATEMENTS[type(node)]):
                 stack += reversed(getattr(node, name))
+
+
+def bound_by(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node itself binds or deletes, or takes from another scope."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.alias(name=name, asname=other):
+            yield other or name.partition(".")[0]
+        case (
+            ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name)
+        ):
+            yield name
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            yield from names

@@ -22,7 +22,6 @@ _PROBES = ("hasattr", "find_spec")
 _LOOKUPS = frozenset(("AttributeError", "TypeError", "NameError"))
 """What a name or an argument raises that is not there; an import raises something else."""
 _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)

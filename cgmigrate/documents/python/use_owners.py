@@ -11,6 +11,7 @@ from cgmigrate.documents.python.made_objects import class_made_by, class_of_mega
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import HolderKind, kind_of
+from cgmigrate.documents.python.scopes import bound_by
 from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.sites import UNKNOWN_OWNER
 
@@ -57,11 +58,11 @@ class UseOwners:
         if not isinstance(node, ast.Name) or (function := self.source.function_of(node)) is None:
             return node
         parts = list(walk(function))
-        if sum(_binds(part, node.id) for part in parts) != 1:
+        if sum(node.id in bound_by(part) for part in parts) != 1:
             return node
         for part in parts:
             match part:
-                case ast.Assign(targets=[target], value=value) if _binds(target, node.id):
+                case ast.Assign(targets=[target], value=value) if node.id in bound_by(target):
                     return self._named(value) or node
                 case ast.arg(arg=name, annotation=ast.Name() | ast.Attribute() as annotation) if name == node.id:
                     return _named_as(class_of_megatron(self.names, dotted(annotation))) or node
@@ -105,10 +106,3 @@ def _named_as(full: str) -> ast.Name | None:
 def is_another_system(names: Names) -> bool:
     """Return whether a file imports a system that has settings of its own with these names."""
     return any(module.partition(".")[0] in OTHER_SYSTEMS for module in names.modules)
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Name(id=bound, ctx=ast.Store() | ast.Del()) | ast.arg(arg=bound):
-            return bound == name
-    return False
