@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE
 from cgmigrate.project.paths import is_test
-from cgmigrate.proof.flow.names import bases_of, enumeration, global_name, is_record, members_of
+from cgmigrate.proof.flow.modules import Module
+from cgmigrate.proof.flow.names import WHOLE, bases_of, enumeration, global_name, is_record, members_of
 from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, RaisedError
 from cgmigrate.proof.flow.values import (
     Attribute,
@@ -39,6 +41,8 @@ def read(run: FlowRun, owner: object, name: str, default: object = MISSING) -> o
         case Class():
             value = _of_class(run, owner, name, None)
         case PackageModule(module=module):
+            run.touch(module, name)
+            run.touch(module, "__getattr__")
             maker = module.bindings.get("__getattr__")
             if name not in module.bindings and isinstance(maker, ast.FunctionDef):
                 value = run.call(Function(module, maker, Scope()), [name], {})
@@ -131,7 +135,7 @@ def read_above(run: FlowRun, of: object, name: str) -> object:
     """Return an attribute of the classes above one, for `super()`."""
     assert isinstance(of, tuple)
     own, instance = of
-    for base in list(bases_of(run, own))[1:]:
+    for base in bases_of(run, own)[1:]:
         member = next((one for one in members_of(base) if one[0] == name), None) if isinstance(base, Class) else None
         if member is not None:
             assert isinstance(base, Class)
@@ -141,7 +145,6 @@ def read_above(run: FlowRun, of: object, name: str) -> object:
 
 
 def _member(run: FlowRun, base: Class, statement: ast.stmt, value: ast.expr | None, instance: Object | None) -> object:
-    run.touched[base.module.path] = base.module
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return _method(Function(base.module, statement, base.scope, base), instance)
@@ -235,4 +238,12 @@ def _may_be_fake(run: FlowRun, owner: object) -> bool:
     """Return whether a test may have replaced the code that makes an object: then it may lack attributes."""
     if not (run.is_test and isinstance(owner, Object) and owner.of is None and not owner.is_bare):
         return False
-    return any(is_test(path) and _PATCHES.search(module.text) for path, module in run.touched.items())
+    tests = [one for one in run.touched if is_test(one.path)]
+    for one in tests:
+        run.touch(one, WHOLE)
+    return any(map(_patches, tests))
+
+
+@lru_cache(maxsize=8192)
+def _patches(module: Module) -> bool:
+    return _PATCHES.search(module.text) is not None

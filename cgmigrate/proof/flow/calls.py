@@ -74,7 +74,6 @@ def call(run: FlowRun, function: object, positional: list[object], named: dict[s
 def call_function(run: FlowRun, function: Function, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a call of a function of the checkout."""
     node, module = function.node, function.module
-    run.touched[module.path] = module
     if run.is_test and module.path.endswith(_TRAINING):
         # It is an entry point itself. For other projects it is the package's, and followed as little.
         return _unknown(run, function.name, positional, named, is_external=True)
@@ -191,6 +190,7 @@ def _decorated(run: FlowRun, function: Function) -> object:
     return function if value is plain else value
 
 
+@lru_cache(maxsize=65536)
 def defaults_of(own: ast.arguments) -> dict[str, ast.expr]:
     """Return the defaults of parameters by their names."""
     names = [one.arg for one in (*own.posonlyargs, *own.args)]
@@ -232,8 +232,7 @@ def arguments_of(
 
 def construct(run: FlowRun, of: Class, positional: list[object], named: dict[str, object]) -> object:
     """Return a new object of a class of the checkout."""
-    run.touched[of.module.path] = of.module
-    every = list(bases_of(run, of))
+    every = bases_of(run, of)
     bases = [one for one in every if isinstance(one, Class)]
     if any(isinstance(one, External) and one.name.startswith("enum.") for one in every):
         # It may lack the value; where it has it, another value is another member.
@@ -357,7 +356,7 @@ def _object(run: FlowRun, function: Object, positional: list[object], named: dic
 def _assert(run: FlowRun, name: str, positional: list[object]) -> None:
     """Compare what a test gives to an assertion of `unittest`. Raises RaisedError if the test fails."""
     if run.is_test and run.has_read and name in _ASSERTIONS and len(positional) > 1:
-        own = Evaluator(run, next(iter(run.touched.values())), Scope())
+        own = Evaluator(run, run.module, Scope())
         if own.compared(positional[0], _ASSERTIONS[name], positional[1]) is False:
             raise RaisedError("AssertionError")
 
@@ -399,7 +398,7 @@ def _copy(run: FlowRun, value: object, seen: dict[int, object], *, is_deep: bool
 
 def _imported(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     name = positional[0]
-    importer = next(iter(run.touched.values()))
+    importer = run.module
     return imported(run, importer, Import(name)) if isinstance(name, str) else Unknown(f"module {shown(name)}")
 
 
@@ -441,7 +440,7 @@ def _computed(run: FlowRun, name: str, positional: list[object], named: dict[str
         with suppress(Exception):
             return getattr(builtins, name)(*positional, **{k: v for k, v in named.items() if is_plain(v)})
     if name in ("any", "all") and positional and isinstance(positional[0], list):
-        own = Evaluator(run, next(iter(run.touched.values())), Scope())
+        own = Evaluator(run, run.module, Scope())
         return getattr(builtins, name)(own.truth(one) for one in positional[0])
     # A text of an object has its settings.
     states = [state_of(one) for one in positional if isinstance(one, Object) and one.is_holder]
@@ -453,7 +452,7 @@ def _is_short_range(value: object) -> bool:
 
 
 def _collection(run: FlowRun, name: str, positional: list[object], named: dict[str, object]) -> object:
-    own = Evaluator(run, next(iter(run.touched.values())), Scope())
+    own = Evaluator(run, run.module, Scope())
     if name == "dict":
         first = positional[0] if positional else {}
         pairs = first if isinstance(first, dict) else dict(_pairs(first))
@@ -537,7 +536,7 @@ def _type(_run: FlowRun, positional: list[object], _named: dict[str, object]) ->
 
 
 def _zip(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
-    own = Evaluator(run, next(iter(run.touched.values())), Scope())
+    own = Evaluator(run, run.module, Scope())
     columns = [own.items(one) for one in positional]
     if any(one is None for one in columns):
         return Unknown(f"zip({shown(positional)})")
@@ -545,13 +544,13 @@ def _zip(run: FlowRun, positional: list[object], _named: dict[str, object]) -> o
 
 
 def _enumerate(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
-    own = Evaluator(run, next(iter(run.touched.values())), Scope())
+    own = Evaluator(run, run.module, Scope())
     items = own.items(positional[0])
     return Unknown(f"enumerate({shown(positional)})") if items is None else list(enumerate(items))
 
 
 def _map(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
-    own = Evaluator(run, next(iter(run.touched.values())), Scope())
+    own = Evaluator(run, run.module, Scope())
     items = own.items(positional[1])
     if items is None:
         return Unknown(f"map({shown(positional)})")

@@ -13,7 +13,7 @@ from cgmigrate.proof.flow.calls import HANDLERS, call_function, defaults_of
 from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
-from cgmigrate.proof.flow.names import class_of, is_record
+from cgmigrate.proof.flow.names import WHOLE, class_of, holds_in, is_record
 from cgmigrate.proof.flow.run import FlowRun, Frozen, Line, Name, Side, StateNeededError, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
@@ -62,10 +62,10 @@ class Outcome:
 
 @dataclass(slots=True)
 class EntryResult:
-    """What an entry point does with one state; ``touched`` are the modules that it uses, before and after."""
+    """What an entry point does with one state; ``touched`` are the names of modules that it looks for."""
 
     outcomes: list[Outcome] = field(default_factory=list)
-    touched: dict[str, Module] = field(default_factory=dict)
+    touched: dict[Module, set[str]] = field(default_factory=dict)
     lines: set[Line] = field(default_factory=set)
     needs_state: bool = False
     error: str = ""
@@ -83,7 +83,7 @@ class EntryResult:
 
     def holds_in(self, modules: Modules) -> bool:
         """Return whether the code that it used is the same in edited modules."""
-        return all(modules.read(path) is module for path, module in self.touched.items())
+        return holds_in(modules, self.touched)
 
 
 def entries_of(module: Module, side: Side) -> Iterator[Entry]:
@@ -149,7 +149,7 @@ class _Evaluation:
     def _is_same(self, before: FlowRun) -> bool:
         """Return whether a path uses no settings, and only code that no edit changes."""
         is_holding = any(one.is_holder for one in before.objects.values())
-        return not is_holding and all(self.new.modules.read(at) is one for at, one in before.touched.items())
+        return not is_holding and holds_in(self.new.modules, before.touched)
 
     def _compared(self, before: FlowRun, after: FlowRun) -> Outcome:
         one = _compared(self.entry, before, after, self.old, self.new)
@@ -182,7 +182,7 @@ class _Evaluation:
             return one
 
         def start(run: FlowRun) -> object:
-            run.touched[self.entry.path] = module
+            run.touch(module, WHOLE if self.entry.name == TOP else self.entry.name.partition(".")[0])
             return _start(self.entry, run, module)
 
         try:
@@ -192,10 +192,10 @@ class _Evaluation:
 
     def _note(self, runs: Iterable[FlowRun], *, is_new: bool) -> None:
         for run in runs:
-            if is_new:
-                self.result.touched |= run.touched
-            else:
-                self.result.touched |= {k: one for k, one in run.touched.items() if k not in self.result.touched}
+            for module, names in run.touched.items():
+                edited = self.new.modules.read(module.path) or module
+                self.result.touched.setdefault(edited, set()).update(names)
+            if not is_new:
                 self.result.uses |= run.uses
 
 

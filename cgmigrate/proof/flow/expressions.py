@@ -51,6 +51,8 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda left, right: left in right,
     ast.NotIn: lambda left, right: left not in right,
 }
+_SMALL = frozenset((bool, float, type(None), Member, Bound, *NAMED))
+"""The types of values that are never too large, and known."""
 
 
 class Evaluator:
@@ -68,10 +70,14 @@ class Evaluator:
         if method is None:
             return Unknown(ast.unparse(node))
         value = method(self, node)
+        if type(value) in _SMALL:
+            return value
         if isinstance(value, Attribute) and value.name == "property" and isinstance(value.owner, Bound):
             value = self.run.call(value.owner, [], {})
+        if isinstance(value, (Unknown, Object)):
+            return self.run.resolved(value)
         check_size(value)
-        return Unknown(shown(value)) if is_large(value) else self.run.resolved(value)
+        return Unknown(shown(value)) if is_large(value) else value
 
     def truth(self, value: object) -> bool:
         """Return whether a value is true; what is not known is decided."""
@@ -188,24 +194,25 @@ class Evaluator:
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = _is_same(left, right)
             return same if isinstance(same, Unknown) else same == isinstance(op, ast.Is)
-        unknown = Unknown(f"{shown(left)} {type(op).__name__} {shown(right)}")
         if isinstance(op, (ast.In, ast.NotIn)) and isinstance(right, (dict, set)) and is_plain(left):
             known = all(map(is_plain, right))
         else:
             known = is_plain(left) and is_plain(right)
         known = known or (isinstance(left, NAMED) and isinstance(right, NAMED))
         if not known:
-            return self._decided_in(left, op, right, unknown)
+            return self._decided_in(left, op, right)
         try:
             return _COMPARED[type(op)](left, right)
         except TypeError:
             raise RaisedError("TypeError") from None
 
-    def _decided_in(self, left: object, op: ast.cmpop, right: object, unknown: Unknown) -> object:
+    def _decided_in(self, left: object, op: ast.cmpop, right: object) -> object:
         """Return whether a value is among others of which some are not known."""
         known = list(filter(is_plain, right)) if isinstance(right, (list, tuple)) and is_plain(left) else []
         is_in = isinstance(op, (ast.In, ast.NotIn)) and left in known
-        return isinstance(op, ast.In) if is_in else unknown
+        if is_in:
+            return isinstance(op, ast.In)
+        return Unknown(f"{shown(left)} {type(op).__name__} {shown(right)}")
 
     def _binary(self, node: ast.BinOp) -> object:
         left, right = self.value(node.left), self.value(node.right)

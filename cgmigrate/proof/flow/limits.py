@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterable
+from itertools import chain
 
 MOST_PARTS = 10_000
 """The parts that a collection has at most, with all that is in them."""
@@ -23,17 +25,14 @@ class NotFollowedError(Exception):
 
 def check_size(value: object) -> None:
     """Raise NotFollowedError for a collection with too many parts, also for one that contains itself."""
-    waiting, left = [value] if isinstance(value, _COLLECTIONS) else [], MOST_PARTS
+    waiting, left = [value] if isinstance(value, _COLLECTIONS) else [], MOST_PARTS - 1
     while waiting:
         one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += one
-            waiting += one.values()
-        elif isinstance(one, _COLLECTIONS):
-            waiting += one
-        left -= 1
-        if left < len(waiting):
+        parts: Iterable[object] = chain(one, one.values()) if isinstance(one, dict) else one
+        left -= 2 * len(one) if isinstance(one, dict) else len(one)
+        if left < 0:
             raise NotFollowedError("it makes a value that is too large")
+        waiting += [part for part in parts if isinstance(part, _COLLECTIONS)]
 
 
 def is_large(value: object) -> bool:

@@ -52,6 +52,10 @@ class Module:
     """The modules whose names it imports with a star."""
     stars_before: dict[str, int] = field(default_factory=dict)
     """How many of these imports are before the statement that binds a name."""
+    folder: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folder = os.path.dirname(self.path)
 
 
 class Modules:
@@ -72,11 +76,12 @@ class Modules:
         self._paths: dict[tuple[str, str], str] = {}
         """The files of imported modules, by the names and the folders of those that import them; empty for others."""
         self._versions = _Versions()
+        self._unedited: Modules | None = None
 
     def read(self, path: str) -> Module | None:
         """Return the module in a file, by its real path; None if it cannot be read."""
         if path not in self._modules:
-            self._modules[path] = self._parsed(path)
+            self._modules[path] = self._unedited.read(path) if self._unedited else self._parsed(path)
         return self._modules[path]
 
     def _parsed(self, path: str) -> Module | None:
@@ -94,9 +99,8 @@ class Modules:
 
         Statements at the top of a file that have the same text are the same nodes, so that what is known of them holds.
         """
-        result = Modules({**self._texts, **texts}, self._tree_of, self._list_files)
-        result._versions, result._paths = self._versions, self._paths
-        result._modules = {path: module for path, module in self._modules.items() if path not in texts}
+        result = Modules(self._texts, self._tree_of, self._list_files)
+        result._versions, result._paths, result._unedited = self._versions, self._paths, self
         for path, text in texts.items():
             if (first := self.read(path)) is not None:
                 result._modules[path] = self._versions.module(first, text)
@@ -104,7 +108,7 @@ class Modules:
 
     def imported(self, name: str, importer: Module) -> Module | None:
         """Return the module of the checkout with a full name (``.common`` is relative), None if there is none."""
-        key = name, os.path.dirname(importer.path)
+        key = name, importer.folder
         if key not in self._paths:
             path = _file_of(*key) or self._on_search_path(name, importer)
             self._paths[key] = os.path.realpath(path) if path else ""

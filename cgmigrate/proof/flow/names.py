@@ -5,23 +5,26 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.proof.flow.limits import NotFollowedError
-from cgmigrate.proof.flow.modules import Import, Module
+from cgmigrate.proof.flow.modules import Import, Module, Modules
 from cgmigrate.proof.flow.run import FlowRun
 from cgmigrate.proof.flow.values import Builtin, Class, External, Function, PackageModule, Unknown
 from cgmigrate.proof.flow.world import is_enumeration
 
+WHOLE = "*"
+"""Stands for all names at the top of a module."""
+
 
 def global_name(run: FlowRun, module: Module, name: str) -> object:
     """Return what a name at the top of a module is."""
-    run.touched[module.path] = module
     key = module.path, name
     if key in run.globals:
         return run.globals[key]
+    run.touch(module, name)
     run.globals[key] = Unknown(f"{name} of {module.path}")
     run.globals[key] = value = _bound(run, module, name)
     return value
@@ -53,9 +56,9 @@ def _bound_elsewhere(run: FlowRun, module: Module, name: str) -> Iterator[object
         return
     for source in reversed(module.stars[module.stars_before.get(name, 0) :]):
         other = run.side.modules.imported(source, module)
-        if other is None or is_part_of_megatron(other.path) or "__all__" in other.bindings:
+        if other is None or is_part_of_megatron(other.path) or _exports(run, other, "__all__"):
             yield _not_known(run, module, name)
-        elif not name.startswith("_") and _exports(other, name):
+        elif not name.startswith("_") and (_exports(run, other, name) or other.stars):
             yield global_name(run, other, name)
 
 
@@ -69,7 +72,9 @@ def _not_known(run: FlowRun, module: Module, name: str) -> Unknown:
 def _not_bound(run: FlowRun, module: Module, name: str) -> object:
     for source in reversed(module.stars):
         other = run.side.modules.imported(source, module)
-        if other is not None and not is_part_of_megatron(other.path) and _exports(other, name):
+        if other is None or is_part_of_megatron(other.path):
+            continue
+        if _exports(run, other, name) or other.stars:
             return global_name(run, other, name)
     if hasattr(builtins, name):
         return Builtin(name)
@@ -83,8 +88,35 @@ def _is_filled(name: str, module: Module) -> bool:
     return re.search(changed, module.text) is not None
 
 
-def _exports(module: Module, name: str) -> bool:
-    return name in module.bindings or bool(module.stars)
+def _exports(run: FlowRun, module: Module, name: str) -> bool:
+    run.touch(module, name)
+    return name in module.bindings
+
+
+def holds_in(modules: Modules, touched: Mapping[Module, Set[str]]) -> bool:
+    """Return whether code that looked for some names in modules finds the same in other versions of these."""
+    return all(
+        other is one or (other is not None and WHOLE not in names and _differing(one, other).isdisjoint(names))
+        for one, names in touched.items()
+        for other in (modules.read(one.path),)
+    )
+
+
+@lru_cache(maxsize=8192)
+def _differing(one: Module, other: Module) -> Set[str]:
+    """Return the names that two versions of a module bind to something else, or in a way that is not known."""
+    every = one.bindings.keys() | other.bindings.keys()
+    return every if one.stars != other.stars else {name for name in every if not _is_same(name, one, other)}
+
+
+def _is_same(name: str, one: Module, other: Module) -> bool:
+    binding = one.bindings.get(name)
+    return (
+        binding is not None
+        and binding == other.bindings.get(name)
+        and one.stars_before[name] == other.stars_before[name]
+        and (not isinstance(binding, (ast.List, ast.Dict)) or _is_filled(name, one) == _is_filled(name, other))
+    )
 
 
 def class_of(run: FlowRun, module: Module, node: ast.ClassDef) -> Class:
@@ -106,7 +138,7 @@ def imported(run: FlowRun, module: Module, one: Import) -> object:
         return External(one.full)
     if not one.name:
         return PackageModule(source) if source is not None else External(one.full)
-    if source is not None and (one.name in source.bindings or source.stars):
+    if source is not None and (_exports(run, source, one.name) or source.stars):
         return global_name(run, source, one.name)
     inner = modules.imported(f"{one.module}.{one.name}" if one.module.strip(".") else f"{one.module}{one.name}", module)
     if inner is not None and not is_part_of_megatron(inner.path):
@@ -114,8 +146,14 @@ def imported(run: FlowRun, module: Module, one: Import) -> object:
     return External(one.full)
 
 
-def bases_of(run: FlowRun, one: Class) -> Iterator[object]:
-    """Yield the classes that a class is derived from, itself first."""
+def bases_of(run: FlowRun, one: Class) -> Sequence[object]:
+    """Return the classes that a class is derived from, itself first."""
+    if one not in run.bases:
+        run.bases[one] = list(_bases_of(run, one))
+    return run.bases[one]
+
+
+def _bases_of(run: FlowRun, one: Class) -> Iterator[object]:
     seen: set[int] = set()
     open_ones: list[object] = [one]
     while open_ones:

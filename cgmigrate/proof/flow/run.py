@@ -55,6 +55,18 @@ class Side:
     slice: Slice
     changes: Mapping[str, Mapping[int, frozenset[Name]]]
     """The changes at the lines of files; empty for edited texts."""
+    _noted: dict[ast.AST, tuple[frozenset[Line], frozenset[Name]]] = field(default_factory=dict)
+
+    def noted(self, module: Module, node: ast.stmt | ast.expr) -> tuple[frozenset[Line], frozenset[Name]]:
+        """Return the lines of some code, of a statement those before what is inside of it, and the changes there."""
+        if node not in self._noted:
+            inner, last = getattr(node, "body", None), node.end_lineno or node.lineno
+            if isinstance(inner, list):
+                last = max(node.lineno, inner[0].lineno - 1)
+            span, changes = range(node.lineno, last + 1), self.changes.get(module.path, {})
+            uses = frozenset(name for line in span for name in changes.get(line, ()))
+            self._noted[node] = frozenset((module.path, line) for line in span), uses
+        return self._noted[node]
 
 
 @dataclass(slots=True)
@@ -79,11 +91,14 @@ class FlowRun:
     known: dict[str, object] = field(default_factory=dict)
     """The values that were chosen for what is unknown."""
     uses: set[Name] = field(default_factory=set)
-    touched: dict[str, Module] = field(default_factory=dict)
+    touched: dict[Module, set[str]] = field(default_factory=dict)
+    """The modules that it uses, that of the entry point first, with the names at their tops that it looks for."""
     lines: set[Line] = field(default_factory=set)
     """The lines of the statements that were evaluated."""
     globals: dict[tuple[str, str], object] = field(default_factory=dict)
     classes: dict[ast.ClassDef, object] = field(default_factory=dict)
+    bases: dict[object, Sequence[object]] = field(default_factory=dict)
+    """The classes of which each class is derived."""
     yielded: list[object] = field(default_factory=list)
     arguments: dict[str, int] = field(default_factory=dict)
     """The arguments, each with the number of its state."""
@@ -135,6 +150,15 @@ class FlowRun:
         if self.steps > _MOST_STEPS:
             raise NotFollowedError("it takes too many steps")
 
+    @property
+    def module(self) -> Module:
+        """The module of the entry point."""
+        return next(iter(self.touched))
+
+    def touch(self, module: Module, name: str) -> None:
+        """Note that code looks for a name at the top of a module."""
+        self.touched.setdefault(module, set()).add(name)
+
     def enter(self) -> None:
         """Enter a function."""
         self.depth += 1
@@ -145,17 +169,10 @@ class FlowRun:
 
     def note(self, module: Module, node: ast.stmt | ast.expr) -> None:
         """Note the changes at the lines of some code; what is inside of a statement is noted when it is reached."""
-        inner, last = getattr(node, "body", None), node.end_lineno or node.lineno
-        if isinstance(inner, list):
-            last = max(node.lineno, inner[0].lineno - 1)
-        span = range(node.lineno, last + 1)
         if self.side.changes:
-            self.lines.update((module.path, line) for line in span)
-        lines = self.side.changes.get(module.path)
-        if lines:
-            for line in span:
-                if line in lines:
-                    self.uses |= lines[line]
+            lines, uses = self.side.noted(module, node)
+            self.lines |= lines
+            self.uses |= uses
 
     def note_function(self, name: str) -> None:
         """Note the changes in all functions of a name, of which a piece of code may use any."""
