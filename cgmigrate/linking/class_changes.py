@@ -16,6 +16,8 @@ _REPLACES = (
     r"|(?<!\bcast)\(\s*(?:[\w.]+(?:\(\))?,\s*)?[\"'](?:\w+\.)*{name}[\"']|\)\[\s*[\"']{name}[\"']"
 )
 """Assigns to a class or to a method of it, or gives its name to a function, which can replace it."""
+_MAY_REPLACE = (r"{name}(?:[\"']|\.__|\s*=)", r"(?:setattr|patch(?:\.\w+)*)\(\s*(?:\w+\.)*{name}\b")
+"""One of them is in each of these, and is found faster."""
 _IS_TEXT = r"[\"'](?:\w+\.)*{name}[\"']"
 _STUBS = re.compile(
     r"\bsys\.modules(?:\[|\.update|\.setdefault)|[\"']sys\.modules[\"']|\bmeta_path\b|\bMetaPathFinder\b"
@@ -39,9 +41,12 @@ def class_changes_in(texts: ProjectTexts, name: str, *, is_own: bool) -> Iterato
     and that a proof follows its definitions.
     """
     defines, *patterns = (re.compile(one.format(name=name), re.MULTILINE) for one in (_DEFINES, _REPLACES, _IS_TEXT))
+    may_replace = [re.compile(one.format(name=name)) for one in _MAY_REPLACE]
     for path, text in _code(texts, [name]):
         for match in defines.finditer(text) if not is_own else ():
             yield from _place(path, text, match)
+        if not any(one.search(text) for one in may_replace):
+            continue
         for one in patterns if _PATCHES.search(text) else patterns[:1]:
             yield from _place(path, text, one.search(text))
 

@@ -21,6 +21,8 @@ WORDS = (
 )
 """One of them is in code that does so."""
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
+VIEWS = ("__dict__", *(f"{one}{gap}(" for one in _VIEWS for gap in ("", " ")))
+"""One of them is in code that goes through the attributes of an object."""
 _ENTRIES = ("items", "values", "keys")
 _CONVERTS = "to_container"
 """A method that makes a mapping of another one, which has the same keys and values."""
@@ -192,7 +194,7 @@ def _is_known_list(node: ast.expr) -> bool:
 
 def _filter(iterated: ast.expr, by_truth: bool, parts: frozenset[str] = frozenset()) -> EntryFilter:
     text = ast.unparse(iterated)
-    of_object = any(f"{one}(" in text for one in _VIEWS) or "__dict__" in text
+    of_object = any(one in text for one in VIEWS)
     return EntryFilter(iterated.lineno, text[:60], of_object, by_truth, parts)
 
 

@@ -18,7 +18,7 @@ from itertools import chain
 from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.data_readers import JSON_WORDS, YAML_WORDS, DataReaders
-from cgmigrate.linking.entry_filters import WORDS, EntryFilter, filters_in, flags_made_in
+from cgmigrate.linking.entry_filters import VIEWS, WORDS, EntryFilter, filters_in, flags_made_in
 from cgmigrate.linking.name_appearances import SoughtNames, words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.near_texts import near_texts
@@ -266,7 +266,7 @@ class OpenPlaces:
             kept = (one for one in changes if not (fix.is_proved and is_test(one.path)))
             yield from (one for one in kept if not _derives(one.text, fix.classes))
         yield from (OpenPlace(*one) for one in searches_of_objects(texts, fix.before, fix.after))
-        yield from (one for one, of_object in self._filters_of(fix) if of_object or not fix.is_proved)
+        yield from self._filters_of(fix)
         if not fix.is_proved:
             places = chain(self._name_parts_of(fix), tools_about(fix.text_change, texts))
             yield from (OpenPlace(*one) for one in places)
@@ -277,13 +277,9 @@ class OpenPlaces:
         flags = frozenset(self.catalogue.flags[one] for one in fix.names if one in self.catalogue.flags)
         yield from ((one.path, one.line, one.text) for one, _ in self._tests_of(flags, texts))
         yield from readers_of_words(fix.path, fix.old, texts)
-        loops = (one for one in self._every_loop(texts) if self._is_about_arguments(*one))
+        loops = ((path, one) for path, one, is_true in self._every_loop(texts) if is_true and self._parses(path))
         yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, texts)
-
-    def _is_about_arguments(self, path: str, loop: EntryFilter) -> bool:
-        """Return whether code that goes through the attributes of an object may get Megatron's parsed arguments."""
-        return loop.of_object and loop.by_truth and self._parses(path)
 
     def _parses(self, path: str) -> bool:
         text = self.texts.text(path)
@@ -308,22 +304,20 @@ class OpenPlaces:
         every = class_changes_in(texts, name, is_own=is_own) if name else stand_ins_in(texts, is_own=is_own)
         return [OpenPlace(*one) for one in every]
 
-    def _filters_of(self, fix: FixOutline) -> list[tuple[OpenPlace, bool]]:
-        """Return the code that distinguishes names or values, and whether it is about attributes of an object.
+    def _filters_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
+        """Yield the code that distinguishes names or values; for an object, that which is about its attributes.
 
         Code gets a mapping in many ways. What goes through one counts if it has the name of a key that leads to it, and
         otherwise if it is about true attributes, or asks each element whether it is a boolean: few but settings are.
         """
         texts = self._near(fix.path)
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
-        loops: list[tuple[OpenPlace, bool]] = []
-        for path, one in self._every_loop(texts):
-            of_true = one.of_object and one.by_truth and not is_test(path)
-            is_about = not (fix.keys and path.endswith(CODE)) or not one.names.isdisjoint(fix.keys) or of_true
+        yield from (one for one, of_object in self._tests_of(fix.names, texts) if of_object or not fix.is_proved)
+        for path, one, of_true in self._loops_of_objects(texts) if fix.is_proved else self._every_loop(texts):
+            is_about = of_true or not (fix.keys and path.endswith(CODE)) or not one.names.isdisjoint(fix.keys)
             is_about = is_about or (one.finds_booleans(old, new) and not is_test(path))
             if is_about and one.distinguishes(fix.names, old, new):
-                loops.append((OpenPlace(path, one.line, one.text), of_true))
-        return [*self._tests_of(fix.names, texts), *loops]
+                yield OpenPlace(path, one.line, one.text)
 
     @remembered
     def _tests_of(self, names: frozenset[str], texts: ProjectTexts) -> list[tuple[OpenPlace, bool]]:
@@ -331,11 +325,22 @@ class OpenPlaces:
         return [*tests, *((OpenPlace(*one), False) for one in name_patterns_in(texts, names))]
 
     @remembered
-    def _every_loop(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter]]:
-        every = [path for path in texts.holding((*WORDS, "--$")) if not is_part_of_megatron(path)]
-        loops = [(path, one) for path in every if path.endswith(CODE) for one in filters_in(texts.text(path))]
-        scripts = (path for path in every if path.endswith(SHELL))
-        return [*loops, *((path, one) for path in scripts for one in flags_made_in(texts.text(path)))]
+    def _every_loop(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter, bool]]:
+        """Return the code that goes through entries, and whether it is about true attributes of an object."""
+        every = ((path, one) for path in texts.holding((*WORDS, "--$")) for one in self._loops_in(path))
+        return [(path, one, one.of_object and one.by_truth and not is_test(path)) for path, one in every]
+
+    @remembered
+    def _loops_of_objects(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter, bool]]:
+        every = ((path, one) for path in texts.holding(VIEWS) if not is_test(path) for one in self._loops_in(path))
+        return [(path, one, True) for path, one in every if one.of_object and one.by_truth]
+
+    @remembered
+    def _loops_in(self, path: str) -> list[EntryFilter]:
+        if is_part_of_megatron(path) or not path.endswith((*CODE, *SHELL)):
+            return []
+        find = filters_in if path.endswith(CODE) else flags_made_in
+        return list(find(self.texts.text(path)))
 
 
 def _changed(settings: Mapping[str, object], others: Mapping[str, object]) -> list[object]:

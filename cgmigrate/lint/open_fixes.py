@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python import PythonDocument
@@ -98,7 +99,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         case.before,
         final,
         frozenset(names) if case.final is not None else frozenset(),
-        accounted.union(relations.accounted) if is_proved else accounted,
+        _joined(accounted, frozenset(relations.accounted)) if is_proved else accounted,
         old,
         new,
         is_proved=is_proved,
@@ -107,6 +108,12 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         keys=case.site.path if is_mapping else (),
         classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
     )
+
+
+@lru_cache(maxsize=4)
+def _joined(lines: frozenset[_Line], others: frozenset[_Line]) -> frozenset[_Line]:
+    """Return the lines of both: the same ones for each fix of a group."""
+    return lines | others
 
 
 def _lines_of(examined: ExaminedFile) -> Iterator[_Line]:

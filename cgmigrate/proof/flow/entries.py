@@ -13,8 +13,8 @@ from cgmigrate.proof.flow.calls import HANDLERS, call_function, defaults_of
 from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
-from cgmigrate.proof.flow.names import WHOLE, class_of, holds_in, is_record
-from cgmigrate.proof.flow.run import FlowRun, Frozen, Line, Name, Side, StateNeededError, paths_of, state_of
+from cgmigrate.proof.flow.names import class_of, holds_in, is_record
+from cgmigrate.proof.flow.run import WHOLE, FlowRun, Frozen, Line, Name, Side, StateNeededError, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
@@ -70,6 +70,17 @@ class EntryResult:
     needs_state: bool = False
     error: str = ""
     uses: frozenset[Name] = frozenset()
+    reads: set[str] = field(default_factory=set)
+    """The settings of arguments on which it depends."""
+
+    def is_for(self, one: Pair, other: Pair) -> bool:
+        """Return whether the result for one state is that for another: it changes nothing, and reads the same."""
+        if self.uses or WHOLE in self.reads:
+            return False
+        return all(
+            [item for item in before if item[0] in self.reads] == [item for item in after if item[0] in self.reads]
+            for before, after in zip(one, other, strict=True)
+        )
 
     @property
     def is_known(self) -> bool:
@@ -192,6 +203,7 @@ class _Evaluation:
 
     def _note(self, runs: Iterable[FlowRun], *, is_new: bool) -> None:
         for run in runs:
+            self.result.reads |= {*run.reads, WHOLE} if run.sets_argument else run.reads
             for module, names in run.touched.items():
                 edited = self.new.modules.read(module.path) or module
                 self.result.touched.setdefault(edited, set()).update(names)

@@ -11,12 +11,9 @@ from functools import lru_cache
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Import, Module, Modules
-from cgmigrate.proof.flow.run import FlowRun
+from cgmigrate.proof.flow.run import WHOLE, FlowRun
 from cgmigrate.proof.flow.values import Builtin, Class, External, Function, PackageModule, Unknown
 from cgmigrate.proof.flow.world import is_enumeration
-
-WHOLE = "*"
-"""Stands for all names at the top of a module."""
 
 
 def global_name(run: FlowRun, module: Module, name: str) -> object:

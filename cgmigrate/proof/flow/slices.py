@@ -27,6 +27,10 @@ _BY_NAME = frozenset(("getattr", "setattr", "hasattr", "deepcopy", "replace"))
 _SPEAKING = frozenset(("debug", "info", "warning", "warn", "error", "exception", "log", "print", "warn_rank_0"))
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_COMPOUND = (
+    *(*_DEFINITIONS, ast.If, ast.For, ast.AsyncFor, ast.While),
+    *(ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match),
+)
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -252,12 +256,15 @@ class _Keeping:
     """The variables that are computed from settings."""
     aliases: set[str] = field(default_factory=set)
     """The variables that have functions which set settings: `for change in (one, other):`."""
+    _passed: set[str] = field(default_factory=set)
+    """These variables, and the functions that set settings."""
     _paths: set[str] = field(default_factory=set)
     _filling: set[str] = field(default_factory=set)
     """The inner functions that add to a collection."""
 
     def keep(self, body: list[ast.stmt]) -> Kept:
         before = -1
+        self._passed = self.slice.writers | self.slice.tables
         while before != (before := self._count()):
             for statement in body:
                 self._visit(statement, is_tainted=self.is_writer)
@@ -306,13 +313,14 @@ class _Keeping:
             self.tainted.update(bound_by(statement))
         is_read = is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)
         is_read = is_read or any(self._has_name(one, self.aliases) for one in nodes)
-        having = self.slice.writers | self.slice.tables | self.aliases
-        if is_read and any(passes_function(one, having) for one in nodes):
+        if is_read and any(passes_function(one, self._passed) for one in nodes):
             self.aliases.update(bound_by(statement))
+            self._passed |= self.aliases
         return is_read
 
     def _has_name(self, node: ast.stmt | ast.expr, names: Iterable[str]) -> bool:
-        return any(_has_line(_body(node), self.slice.lines_with(name, self.module)) for name in names)
+        span = _body(node)
+        return any(_has_line(span, self.slice.lines_with(name, self.module)) for name in names)
 
     def _has_taint(self, node: ast.stmt | ast.expr) -> bool:
         if self.slice.has_readers(node, self.module):
@@ -330,8 +338,8 @@ class _Keeping:
         """Return whether a statement defines or calls an inner function that adds to a collection which is needed."""
         if isinstance(statement, ast.ClassDef) or (bodies_of(statement) and not isinstance(statement, _DEFINITIONS)):
             return False
-        has_inner = isinstance(statement, _DEFINITIONS) or "lambda" in ast.unparse(statement)
-        for node in walk(statement):
+        has_inner = isinstance(statement, _DEFINITIONS) or any(isinstance(one, ast.Lambda) for one in walk(statement))
+        for node in walk(statement) if has_inner or self._filling else ():
             match node:
                 case ast.Call(func=ast.Attribute(value=owner, attr=name)) if has_inner and name in _COLLECTING:
                     if self._leads(owner):
@@ -453,6 +461,8 @@ def has_effect(statement: ast.stmt) -> bool:
 def bodies_of(statement: ast.stmt) -> list[ast.stmt]:
     """Return the statements directly below a compound statement."""
     result: list[ast.stmt] = []
+    if not isinstance(statement, _COMPOUND):
+        return result
     for name in ("body", "orelse", "finalbody"):
         part = getattr(statement, name, None)
         if isinstance(part, list):
