@@ -19,7 +19,7 @@ DELETES = "an override that deletes the key"
 @lru_cache(maxsize=8)
 def override_pattern(catalogue: Catalogue) -> re.Pattern[str]:
     """Return the pattern of an override of a setting: signs, path with its final dot, name and value."""
-    return re.compile(rf"([+~]{{0,2}})((?:[A-Za-z_][\w-]*\.)*)({catalogue.alternatives()})=(.*)", re.DOTALL)
+    return re.compile(rf"([+~]{{0,2}})((?:[A-Za-z_][\w-]*\.)*?)({catalogue.alternatives()})=(.*)", re.DOTALL)
 
 
 def override_value(setting: Setting, match: re.Match[str]) -> object:
@@ -54,6 +54,15 @@ def override_text(value: object) -> str:
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_KEY = re.compile(r"[+~]{0,2}([A-Za-z_][\w-]*(?:\.[\w-]+)+)=")
+
+
+def keys_of(texts: Iterable[str]) -> dict[str, object]:
+    """Return the keys of the overrides among some words; their values are not read."""
+    matches = (_KEY.match(text) for text in texts)
+    return {match[1]: Undecided(match[1], COMPUTED) for match in matches if match}
 
 
 def value_beside(texts: Iterable[str], prefix: str, section: Sequence[str], keys: Sequence[str]) -> object:

@@ -59,6 +59,16 @@ class Ecosystem:
     defaults: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Where a configuration shows all of its settings; empty if nowhere."""
 
+    container: str = ""
+    """The class with a field for each section of a configuration, empty if that is not known."""
+    of_container: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    """What identifies a configuration whose sections have settings, in files (``owns``) and in ``code``."""
+
+    def with_sections(self, names: Sequence[str]) -> Ecosystem:
+        """Return the ecosystem as the owner of settings in sections, too."""
+        owns, code = ([{**one, "writes": names} for one in self.of_container.get(key, ())] for key in ("owns", "code"))
+        return replace(self, owns=(*self.owns, *owns), code=(*self.code, *code))
+
     def conditions(self, in_code: bool) -> Sequence[Mapping[str, Any]]:
         """Return the alternatives of which one identifies the owner; each is test → expected value."""
         return self.code if in_code else self.owns
@@ -78,9 +88,10 @@ def with_settings(ecosystems: Sequence[Ecosystem], catalogue: Catalogue) -> tupl
     settings by their names, also as arguments of the class that the catalogue names. In a section of another class
     (`checkpoint:`), a setting of that name is another one.
     """
-    others = [catalogue[name] for name in catalogue.names if name not in catalogue.captures]
-    if not others:
+    every = [catalogue[name] for name in catalogue.names if name not in catalogue.captures]
+    if not every:
         return tuple(ecosystems)
+    others = [setting for setting in every if not setting.section]
     by_class: dict[str, list[str]] = {}
     for setting in others:
         by_class.setdefault(setting.owner, []).append(setting.name)
@@ -89,6 +100,9 @@ def with_settings(ecosystems: Sequence[Ecosystem], catalogue: Catalogue) -> tupl
     in_scripts = {"command-line": True, "writes": code["writes"]}
 
     def extended(one: Ecosystem) -> Ecosystem:
+        if one.container:
+            names = [setting.name for setting in every if setting.section and setting.owner == one.container]
+            return one.with_sections(names) if names else one
         if one.by_name:
             return replace(one, owns=(*one.owns, *_by_names(one, by_class)), code=(*one.code, code))
         return replace(one, owns=(*one.owns, in_scripts)) if one.reader is Reader.COMMAND_LINE else one
@@ -133,4 +147,6 @@ def _read(path: Path) -> Ecosystem:
         not_rewritten=data.get("not-rewritten", ""),
         translation=Translation.of(data["translation"]) if "translation" in data else None,
         defaults=data.get("defaults", {}),
+        container=data.get("container", {}).get("class", ""),
+        of_container=data.get("container", {}),
     )

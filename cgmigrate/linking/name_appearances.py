@@ -53,7 +53,8 @@ class SoughtNames:
     @property
     def deprecated(self) -> frozenset[str]:
         """The names of which parts are searched as well."""
-        return self.names & self.catalogue.deprecated
+        moved = {name.rpartition(".")[2] for name in self.catalogue.deprecated if "." in name}
+        return self.names & (self.catalogue.deprecated | moved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +153,7 @@ def _is_common(part: str, name: str, catalogue: Catalogue) -> bool:
 
     Of a name that nothing replaces, a part is common that any name of the newest release has.
     """
-    newer = catalogue[name].replaced_by
+    newer = catalogue[name].replaced_by if name in catalogue else ()
     return all(part in one for one in newer) if newer else part in _words_of_newest()
 
 

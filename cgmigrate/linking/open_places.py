@@ -24,6 +24,7 @@ from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_
 from cgmigrate.linking.near_texts import near_texts
 from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
 from cgmigrate.linking.python_places import python_places_in
+from cgmigrate.linking.section_uses import uses_of_sections
 from cgmigrate.linking.text_tools import (
     SHELL,
     TextChange,
@@ -78,6 +79,8 @@ class FixOutline:
     """The functions and modules through which other code gets a proved object."""
     keys: tuple[str, ...] = ()
     """The keys that lead to the mapping that it changes; none for an object, and for a mapping at the top."""
+    sections: frozenset[str] = frozenset()
+    """The sections of a configuration that settings move from and to."""
     classes: frozenset[str] = frozenset()
     """The classes of Megatron that the file uses; empty where it is about the keys of a mapping."""
 
@@ -265,6 +268,8 @@ class OpenPlaces:
             changes = chain.from_iterable(self._class_changes_of(one, texts, is_own=fix.is_proved) for one in every)
             kept = (one for one in changes if not (fix.is_proved and is_test(one.path)))
             yield from (one for one in kept if not _derives(one.text, fix.classes))
+        if fix.sections:
+            yield from (OpenPlace(*one) for one in uses_of_sections(texts, fix.sections))
         yield from (OpenPlace(*one) for one in searches_of_objects(texts, fix.before, fix.after))
         yield from self._filters_of(fix)
         if not fix.is_proved:

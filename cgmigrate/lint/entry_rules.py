@@ -54,10 +54,10 @@ def _rule(setting: Setting, path: Path) -> Mapping[str, Any]:
     of_arguments = setting.owner == ARGUMENTS
     readers = {"reader": ["config", "command-line", *([] if of_arguments else ["bridge"])]}
     proof = {"proved-by": setting.proved_by} if setting.proved_by else {}
-    risk = {"unsafe": _FLAG_STAYS} if _keeps_flag(setting) else {}
+    risk = {"unsafe": why} if (why := setting.unsafe or (_FLAG_STAYS if _keeps_flag(setting) else "")) else {}
     return {
         "id": setting.rule,
-        "name": setting.name.replace("_", "-"),
+        "name": setting.name.replace("_", "-").replace(".", "-"),
         "kind": "rejected" if is_gone else "deprecated",
         "severity": "error" if is_gone else "warning",
         "summary": f"`{setting.name}` is `{setting.replaced_by[0]}` since {release}",
@@ -82,12 +82,14 @@ def sample_values(setting: Setting) -> tuple[object, ...]:
 def _examples(setting: Setting, release: Release) -> Iterator[Mapping[str, Any]]:
     """Yield an example for each value, and one for the release before, which has the old name."""
     before = str(Release(release.major, release.minor - 1))
-    base = _SECTIONS.get(setting.owner, _MODEL)
+    base = f"{_MODEL.rstrip(' ')}{setting.section}:\n  train_iters: 8\n" if setting.section else ""
+    base = base or _SECTIONS.get(setting.owner, _MODEL)
     values = setting.values or tuple((one, one) for one in sample_values(setting))
     for old, new in values:
-        written = f"{setting.replaced_by[0]}: {shown(new)}\n" if new != ABSENT else ""
-        text = f"{base}{setting.name}: {shown(old)}\n"
-        after = "unsafe-after" if not setting.proved_by or _keeps_flag(setting) else "after"
+        written = _written(setting.replaced_by[0], shown(new), base) if new != ABSENT else ""
+        text = base + _written(setting.name, shown(old), base)
+        is_unsafe = not setting.proved_by or setting.unsafe or _keeps_flag(setting)
+        after = "unsafe-after" if is_unsafe else "after"
         yield {"syntax": "yaml", "from": before, "before": text, after: (base + written).rstrip(" ")}
     yield {
         "syntax": "yaml",
@@ -95,5 +97,12 @@ def _examples(setting: Setting, release: Release) -> Iterator[Mapping[str, Any]]
         "from": before,
         "to": before,
         "reported": False,
-        "before": f"{base}{setting.name}: {shown(values[0][0])}\n",
+        "before": base + _written(setting.name, shown(values[0][0]), base),
     }
+
+
+def _written(name: str, value: str, base: str) -> str:
+    """Return the line of a setting behind the lines of an example, with that of its section if that is not there."""
+    section, _, key = name.rpartition(".")
+    line = f"  {key}: {value}\n" if section else f"{key}: {value}\n"
+    return line if not section or f"\n{section}:\n" in base else f"{section}:\n{line}"

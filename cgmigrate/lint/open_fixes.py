@@ -96,9 +96,9 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
     accounted = group or frozenset(_lines_with(examined, case.site))
     return FixOutline(
         os.path.realpath(examined.path),
-        case.before,
-        final,
-        frozenset(names) if case.final is not None else frozenset(),
+        _by_key(case.before),
+        _by_key(final),
+        frozenset(_by_key(dict.fromkeys(names))) if case.final is not None else frozenset(),
         _joined(accounted, frozenset(relations.accounted)) if is_proved else accounted,
         old,
         new,
@@ -106,8 +106,14 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         kept=kept,
         makers=relations.makers.get(case.site.index, frozenset()),
         keys=case.site.path if is_mapping else (),
+        sections=frozenset(section for name in names if (section := document.catalogue[name].section)),
         classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
     )
+
+
+def _by_key(settings: Settings) -> Settings:
+    """Return settings by the names that a text has: the key of one in a section."""
+    return {name.rpartition(".")[2]: value for name, value in settings.items()}
 
 
 @lru_cache(maxsize=4)
@@ -119,7 +125,7 @@ def _joined(lines: frozenset[_Line], others: frozenset[_Line]) -> frozenset[_Lin
 def _lines_of(examined: ExaminedFile) -> Iterator[_Line]:
     """Yield the lines of a file of a group: those of its sites and of what a proof follows, or that copy keys."""
     document = examined.document
-    spans = [site.span for site in document.sites]
+    spans = [span for site in document.sites for span in _spans_of(site)]
     if isinstance(document, PythonDocument):
         is_proved = bool(examined.relations.proved)
         spans = [*spans, *(use.span for use in document.uses)] if is_proved else [*examined.relations.key_places]
@@ -135,11 +141,17 @@ def _lines_with(examined: ExaminedFile, site: Site) -> Iterator[_Line]:
     return _lines_in(
         examined,
         [
-            other.span
+            span
             for other in examined.document.sites
+            for span in _spans_of(other)
             if not is_mapping or other.index in (site.index, *site.inherits) or site.index in other.inherits
         ],
     )
+
+
+def _spans_of(site: Site) -> list[Span]:
+    """Return the spans of the settings of a mapping, whose other values may refer to them, or that of other sites."""
+    return [use.span for use in site.written] if site.origin is None and not site.flags else [site.span]
 
 
 def _lines_in(examined: ExaminedFile, spans: Sequence[Span]) -> Iterator[_Line]:

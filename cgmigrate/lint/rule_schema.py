@@ -16,7 +16,7 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.rule_data import RuleError
 
-_PLACEHOLDER = re.compile(r"{(\w+)}")
+_PLACEHOLDER = re.compile(r"{([\w.]+)}")
 
 
 _FILLED_IN = ("source", "target", "reason", "refuser", "ignored")

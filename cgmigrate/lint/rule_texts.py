@@ -11,9 +11,9 @@ from cgmigrate.megatron.releases import LAST_OLD, SPLIT_IN, Release
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.megatron.types import Capture, Reader
 
-_ASSIGNED = re.compile(r"`\{(\w+)\}: ([^`]+)`")
+_ASSIGNED = re.compile(r"`\{([\w.]+)\}: ([^`]+)`")
 """A setting with its value in the text of a rule, which is shown in the syntax of the file."""
-_NAME = re.compile(r"\{(\w+)\}")
+_NAME = re.compile(r"\{([\w.]+)\}")
 
 
 def message(template: str, case: SiteCase, context: Context) -> str:

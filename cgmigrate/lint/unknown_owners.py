@@ -56,6 +56,9 @@ def _concerns(name: str, site: Site, catalogue: Catalogue, context: Context) -> 
     """Whether it matters whose a setting is: other systems have settings with the names of the capture model."""
     if name in catalogue.deprecated and name not in context.deprecated(catalogue):
         return False
+    if "." in name:
+        # Many systems have a section of this name.
+        return False
     # In a script, only the deprecated names are a reason to ask: programs of other systems have flags of their own.
     is_data = site.origin is None and site.programs is None
     return name in catalogue.deprecated or (is_data and name in catalogue.captures)

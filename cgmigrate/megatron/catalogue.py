@@ -89,6 +89,16 @@ class Catalogue:
         return {name: name for name in self.names} | {flag: name for name, flag in self.flags.items()}
 
     @cached_property
+    def in_sections(self) -> Mapping[str, Mapping[str, str]]:
+        """Section → key → name, for the settings that move from one section to another."""
+        result: dict[str, dict[str, str]] = {}
+        for name in self.names:
+            section, dot, key = name.rpartition(".")
+            if dot:
+                result.setdefault(section, {})[key] = name
+        return result
+
+    @cached_property
     def cores(self) -> tuple[str, ...]:
         """Few texts of which every name, flag and class of megatron-core that holds values contains one."""
         return (*with_hyphens(cores(self.names)), CORE_OF_CLASSES)
@@ -212,7 +222,8 @@ def _replacement(name: str, old: Setting) -> Setting:
     kinds = {bool: SettingKind.FLAG, int: SettingKind.NUMBER, float: SettingKind.NUMBER, list: SettingKind.LIST}
     kind = kinds.get(new.pop(), SettingKind.TEXT) if len(new) == 1 else old.kind
     since = old.deprecated_in or OLDEST
-    return Setting(name, kind, old.owner, flag_of(name), since=since, subject=False, path=old.path)
+    flag = "" if "." in name else flag_of(name)
+    return Setting(name, kind, old.owner, flag, since=since, subject=False, path=old.path)
 
 
 def _read(path: Path, *, subject: bool, own: bool) -> Setting:
@@ -238,7 +249,7 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         name=path.stem,
         kind=SettingKind(data["kind"]),
         owner=data["owner"],
-        flag=data.get("flag", flag_of(path.stem)) or "",
+        flag=data.get("flag", "" if "." in path.stem else flag_of(path.stem)) or "",
         summary=data["summary"],
         no_flag=data.get("no-flag", ""),
         any_key=data.get("any-key", False),
@@ -260,6 +271,7 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         sources=tuple(data["sources"]),
         rule=data.get("rule", ""),
         proved_by=data.get("proved-by") or proof_of(path, path.stem),
+        unsafe=data.get("unsafe", ""),
         explanation=data.get("explanation", ""),
         subject=subject,
         path=str(path),

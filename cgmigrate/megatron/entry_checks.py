@@ -41,7 +41,8 @@ class EntryFile:
 
     def _mistakes(self) -> Iterator[_Mistake]:
         data = self.data
-        if not self.path.stem.isidentifier() or not self.path.stem.isascii():
+        section, dot, key = self.path.stem.rpartition(".")
+        if not all(part.isidentifier() and part.isascii() for part in ((section, key) if dot else (key,))):
             yield (), "the name of the file is the name of the setting, such as moe_deepep_num_sms.yaml"
         if "captures" in data:
             yield ("captures",), "cgmigrate's capture model knows its own settings only; delete `captures`"
@@ -128,7 +129,8 @@ def _mistakes_together(old: Setting, settings: Mapping[str, Setting]) -> Iterato
 
 def _mistakes_of_releases(setting: Setting) -> Iterator[_Mistake]:
     """Yield what the tables contradict: the first and the last release that have the name, and its kind."""
-    known = {release: names for release in KNOWN if (names := _known_names(setting.owner, release))}
+    names_in = {release: _known_names(setting.owner, release, setting.section) for release in KNOWN}
+    known = {release: names for release, names in names_in.items() if names}
     having = [release for release, names in known.items() if setting.name in names]
     first = min(known, default=setting.since)
     if not having and setting.until is not None and setting.since < first <= setting.until:
@@ -160,13 +162,19 @@ def _mistakes_of_flag(old: Setting, settings: Mapping[str, Setting]) -> Iterator
         yield ("flag",), f"flag: {kept}"
 
 
-def _known_names(owner: str, release: Release) -> frozenset[str]:
-    """Return the fields of a class in a release, or the attributes that Megatron-LM's arguments have."""
+def _known_names(owner: str, release: Release, section: str = "") -> frozenset[str]:
+    """Return the fields of a class in a release, or the attributes that Megatron-LM's arguments have.
+
+    With a section, they are those of the class that has this name in the owner.
+    """
+    if section:
+        fields = load().fields(load().class_of(owner, section, release), release)
+        return frozenset(f"{section}.{name}" for name in fields)
     return load().attributes(release) if owner == ARGUMENTS else frozenset(load().fields(owner, release))
 
 
 def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
-    releases = [release for release in KNOWN if new.name in _known_names(old.owner, release)]
+    releases = [release for release in KNOWN if new.name in _known_names(old.owner, release, new.section)]
     if old.rule and releases and old.deprecated_in is not None and old.deprecated_in < releases[0]:
         yield ("deprecated-in",), f"deprecated-in: {new.name} is there since {releases[0]}, not {old.deprecated_in}"
     types = {entry.type for release in KNOWN if (entry := load().field(old.owner, new.name, release))}
@@ -174,9 +182,12 @@ def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
     if types and types <= {"bool", "int", "float"} and is_flag is not (types == {"bool"}) and not old.values:
         yield ("kind",), f"kind: {new.name} of {old.owner} is a {min(types)}, which is no {old.kind}"
     own_file = new.path != old.path
-    known = {name for release in KNOWN for name in _known_names(old.owner, release)} if not own_file else set()
-    if old.name in known and new.name not in known:
-        yield ("replaced-by",), f"replaced-by: {old.owner} has no {new.name} in any release{_nearest(new.name, known)}"
+    of_old, of_new = (
+        {name for release in KNOWN for name in _known_names(old.owner, release, section)} if not own_file else set()
+        for section in (old.section, new.section)
+    )
+    if old.name in of_old and new.name not in of_new:
+        yield ("replaced-by",), f"replaced-by: {old.owner} has no {new.name} in any release{_nearest(new.name, of_new)}"
     for number, (_, value) in enumerate(old.values if own_file and len(old.replaced_by) == 1 else ()):
         place = ("values", number, "new")
         if value == ABSENT:

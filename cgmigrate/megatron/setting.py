@@ -31,6 +31,7 @@ class SettingKind(WordEnum):
 class Setting:
     """One setting.
 
+    ``name`` is that of the field; behind the section, if the setting was moved from or to one (`train.eval_iters`).
     ``owner`` is the class that has the field. ``since`` and ``until`` are the first and the last release that have it,
     ``deprecated_in`` is the first that deprecates it. ``replaced_by`` are the settings that say the same today, and
     ``line_for`` others that are written in its line where it is deleted. ``values`` are its values, each with that of
@@ -69,6 +70,8 @@ class Setting:
     """The code of the rule that the entry brings along, empty if there is none."""
     proved_by: str = ""
     """The source that shows that the replacement is read as the setting was, for that rule."""
+    unsafe: str = ""
+    """What may change, for that rule."""
     explanation: str = ""
     """What changed and why, for that rule."""
     subject: bool = True
@@ -79,6 +82,16 @@ class Setting:
     def deprecated(self) -> bool:
         """Whether a known release deprecates it."""
         return self.deprecated_in is not None
+
+    @property
+    def section(self) -> str:
+        """The section of a configuration that it is in (`train` of `train.eval_iters`); empty if it may be in any."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def key(self) -> str:
+        """Its name in its section."""
+        return self.name.rpartition(".")[2]
 
     @property
     def is_flag(self) -> bool:

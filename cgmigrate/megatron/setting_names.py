@@ -24,7 +24,10 @@ _SHORTEST_CORE = 9
 
 
 def subjects(folders: Iterable[str]) -> tuple[str, ...]:
-    """Return the settings that select files, from the ``settings`` folders in folders of rules."""
+    """Return the settings that select files, from the ``settings`` folders in folders of rules.
+
+    Of a setting in a section, it is the name there.
+    """
     names: list[str] = []
     for folder in folders:
         try:
@@ -36,7 +39,8 @@ def subjects(folders: Iterable[str]) -> tuple[str, ...]:
             from cgmigrate.megatron.gone import gone_names
 
             names += (one.setting.name for one in gone_names())
-        names += sorted(stem for file in files if (stem := file.removesuffix(".yaml")) != file and stem.isidentifier())
+        stems = (stem for file in files if (stem := file.removesuffix(".yaml")) != file)
+        names += sorted(key for stem in stems if (key := stem.rpartition(".")[2]).isidentifier())
     return tuple(dict.fromkeys(names))
 
 
@@ -59,7 +63,7 @@ def cores(names: Sequence[str]) -> tuple[str, ...]:
 
     A search for the cores is cheaper than one for all names: six settings share ``cuda_graph``.
     """
-    parts = {name: _parts(name) for name in names}
+    parts = {name: _parts(name.rpartition(".")[2]) for name in names}
     shared = Counter(part for some in parts.values() for part in some)
     return tuple(dict.fromkeys(max(some, key=lambda part: (shared[part], len(part))) for some in parts.values()))
 

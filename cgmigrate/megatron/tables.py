@@ -7,6 +7,7 @@ which is read when it is first needed. Each entry is kept once for all releases 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -84,8 +85,19 @@ class Tables:
         return fields | dict(_rows(entry["fields"], release))
 
     def field(self, owner: str, name: str, release: Release) -> Accepted | None:
-        """Return a field of a class in a release, None if the class has none of this name."""
-        return self.fields(owner, release).get(name)
+        """Return a field of a class in a release, None if the class has none of this name.
+
+        ``train.eval_iters`` is a field of the class that the field ``train`` has.
+        """
+        section, _, key = name.rpartition(".")
+        return self.fields(self.class_of(owner, section, release) if section else owner, release).get(key)
+
+    def class_of(self, owner: str, section: str, release: Release) -> str:
+        """Return the class that a field of another class has, empty if that is none of the tables."""
+        entry = self.fields(owner, release).get(section)
+        names = re.findall(r"\w+", entry.type) if entry else []
+        near = (f"{package}{name}" for name in names for package in (owner[: owner.rfind(".") + 1], "training.", ""))
+        return next((one for one in near if one in self.classes), "")
 
     def flags(self, release: Release) -> dict[str, Accepted]:
         """Return the flags of Megatron-LM's command line in a release; empty before ``flags_since``."""

@@ -162,6 +162,13 @@ class Assignments:
         """Return the object and setting of ``object.name = value`` or ``setattr(object, "name", value)``."""
         source, names = self.source, self.source.catalogue.name_set
         match statement:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Attribute(value=base, attr=section), attr=key) as target], value=value
+            ) if attr := source.catalogue.in_sections.get(section, {}).get(key):
+                end = source.span(target).end
+                name = Span(end - len(attr), end)
+                if source.text[name.start : name.end] != attr:
+                    return None
             case ast.Assign(targets=[ast.Attribute(value=base, attr=attr) as target], value=value) if attr in names:
                 end = source.span(target).end
                 name = Span(end - len(attr), end)

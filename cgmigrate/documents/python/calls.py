@@ -11,6 +11,8 @@ from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource, dotted, spreads_in
 from cgmigrate.documents.python.values import value_of
+from cgmigrate.megatron.catalogue import Setting
+from cgmigrate.megatron.releases import KNOWN
 from cgmigrate.text.spans import Span
 
 WRAPPERS = ("functools.partial", "nemo_run.Config", "nemo_run.Partial", "fiddle.Config", "fiddle.Partial")
@@ -25,6 +27,8 @@ def places_in(node: ast.AST, source: PythonSource, names: Names) -> list[SiteNod
         case ast.Call():
             if any(keyword.arg in known for keyword in node.keywords):
                 places.append(_call(node, source, names))
+            if source.catalogue.in_sections and (place := _of_section(node, source, names)):
+                places.append(place)
             places += places_in_words(node.args, source, is_call=True)
         case ast.Dict():
             if any(isinstance(key, ast.Constant) and key.value in known for key in node.keys):
@@ -48,6 +52,32 @@ def _call(node: ast.Call, source: PythonSource, names: Names) -> SiteNodes:
     place.elements = sorted(map(source.span, [*node.args, *node.keywords]), key=lambda span: span.start)
     _name_callee(place, node, source, names)
     return place
+
+
+def _of_section(node: ast.Call, source: PythonSource, names: Names) -> SiteNodes | None:
+    """Return the place of keyword arguments of the class of a section, which are no longer its own."""
+    keywords = {keyword.arg: keyword for keyword in node.keywords if keyword.arg}
+    callee = owner_of(names, dotted(node.func))
+    items = []
+    for inside in source.catalogue.in_sections.values():
+        for key, name in inside.items():
+            if key in keywords and callee.startswith("megatron.") and _is_of(callee, source.catalogue[name]):
+                keyword = keywords[key]
+                whole, value = source.span(keyword), value_of(source.catalogue[name], keyword.value, names)
+                items.append(Item(name, whole, [keyword.value], whole, keyword, value=value, span=whole))
+    if not any(source.catalogue[item.field].deprecated for item in items):
+        return None
+    place = SiteNodes(SiteForm.CALL, items, [source.span(node)], callee=callee, constructs=True)
+    place.blocked_by = "it is an argument of another class now"
+    return place
+
+
+def _is_of(callee: str, setting: Setting) -> bool:
+    """Return whether a class is that of the section of a setting, in the newest release."""
+    from cgmigrate.megatron.tables import load
+
+    of_section = load().class_of(setting.owner, setting.section, KNOWN[-1])
+    return bool(of_section) and callee.rpartition(".")[2] == of_section.rpartition(".")[2]
 
 
 def _name_callee(place: SiteNodes, node: ast.Call, source: PythonSource, names: Names) -> None:

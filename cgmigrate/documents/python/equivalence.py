@@ -68,7 +68,7 @@ def _is_setting(node: ast.stmt, catalogue: Catalogue) -> bool:
     """Whether a rewrite may add or delete a statement as a whole."""
     match node:
         case ast.Assign(targets=[ast.Attribute(attr=attr)]):
-            return attr in catalogue.name_set
+            return attr in catalogue.name_set or any(attr in inside for inside in catalogue.in_sections.values())
         case ast.Expr(value=ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), *_])):
             return name in catalogue.name_set
         case ast.ImportFrom(names=names):

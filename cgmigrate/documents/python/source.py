@@ -182,7 +182,7 @@ def spreads_in(source: PythonSource) -> dict[str, Spread]:
 def _names(catalogue: Catalogue) -> re.Pattern[str]:
     """Return the pattern of all names, flags and classes of values."""
     names, flags = catalogue.alternatives(), catalogue.alternatives(flags=True)
-    words = "|".join(CLASSES)
+    words = "|".join((*CLASSES, *(key for inside in catalogue.in_sections.values() for key in inside)))
     # A string that is a flag without its dashes.
     alone = catalogue.alternatives(deprecated=True, flags=True).replace(r"\-\-", "")
     return re.compile(

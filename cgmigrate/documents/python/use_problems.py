@@ -73,8 +73,16 @@ class _UseProblems:
 
     def _is_old_read(self, node: ast.AST) -> bool:
         """Return whether code reads an old name that is no part of what is captured."""
-        name = node.attr if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) else ""
-        return name in self.catalogue.deprecated and name not in self.catalogue.captures
+        name = self._deprecated(node) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) else ""
+        return bool(name) and name not in self.catalogue.captures
+
+    def _deprecated(self, node: ast.Attribute) -> str:
+        """Return the deprecated setting that an attribute names, empty if it names none."""
+        if node.attr in self.catalogue.deprecated:
+            return node.attr
+        section = node.value.attr if isinstance(node.value, ast.Attribute) else ""
+        name = self.catalogue.in_sections.get(section, {}).get(node.attr, "")
+        return name if name in self.catalogue.deprecated else ""
 
     def _cover_inside(self, node: ast.AST) -> None:
         """Cover what is inside a node; the walk comes to the inner nodes later, and covers what is inside them."""
@@ -112,8 +120,8 @@ class _UseProblems:
                 text = meaning(read.attr, kind_of(self.owners.meant(read.value)))
                 message = Message(ProblemKind.READ, text, replacement, advice=advice(read.attr))
                 self.report.add(node, message)
-            case ast.Attribute(attr=attr) if attr in self.catalogue.deprecated:
-                self._attribute(node)
+            case ast.Attribute() if name := self._deprecated(node):
+                self._attribute(node, name)
                 return False
             case ast.Attribute() | ast.Name() if enum_class(node, self.names) == SCOPE_CLASS:
                 self._class_use(node)
@@ -139,13 +147,13 @@ class _UseProblems:
                 self.report.skip(node, name, OWN)
         return False
 
-    def _attribute(self, node: ast.Attribute) -> None:
-        name = node.attr
+    def _attribute(self, node: ast.Attribute, name: str) -> None:
         if not isinstance(node.ctx, ast.Load):
             text = f"`{name}` is set in a way that cgmigrate does not rewrite"
             self.report.add(node, Message(ProblemKind.OTHER_ASSIGNMENT, text, self._extended(node)))
             return
-        if not self.owners.is_config(node.value):
+        holder = node.value.value if "." in name and isinstance(node.value, ast.Attribute) else node.value
+        if not self.owners.is_config(holder):
             self.report.skip(node, name, OWN if self.owners.megatron else self.owners.of_unrelated_name())
             return
         kind = kind_of(self.owners.meant(node.value))

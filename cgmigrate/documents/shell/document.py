@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cgmigrate.documents.braces import brace_problems
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, override_start, pattern_in_text
 from cgmigrate.documents.comments import LINE_BREAK
-from cgmigrate.documents.overrides import ELSEWHERE, value_beside
+from cgmigrate.documents.overrides import ELSEWHERE, keys_of, value_beside
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.shell.environment import command_at, variable_of
 from cgmigrate.documents.shell.equivalence import same_apart_from_flags
@@ -193,13 +193,14 @@ class ShellDocument(TextDocument):
         fragments = CommandLine([line.fragment], {}, {}, frozenset([""]), ())
         return Site(
             index,
-            tuple(line.prefix.rstrip(".").split(".")),
+            tuple(filter(None, line.prefix.split("."))),
             Span(written[0].span.start, max(use.span.end for use in written)),
             written,
             blocked_by=self._blocked_by(fragments, written),
             overrides=True,
+            neighbours=keys_of(line.texts),
             commands=self._commands.get(index - len(self._lines), ()),
-            elsewhere=ELSEWHERE.format(prefix=line.prefix),
+            elsewhere=ELSEWHERE.format(prefix=line.prefix or written[0].key),
         )
 
     def _line_of(self, index: int) -> CommandLine | OverrideLine:

@@ -70,7 +70,7 @@ def _overrides_in(words: Sequence[Word], text: str, catalogue: Catalogue) -> Ite
             continue
         literal = _literal(word, text)
         match = pattern.fullmatch(written.strip(_QUOTES) if literal is None else literal)
-        if match and match[2] and "~" not in match[1]:
+        if match and (match[2] or "." in match[3]) and "~" not in match[1]:
             value = override_value(catalogue[match[3]], match)
             if literal is None and not isinstance(value, Undecided):
                 value = Undecided(written, COMPUTED)

@@ -116,14 +116,16 @@ class YamlDocument(TextDocument):
         mapping = place.mapping
         written: dict[str, Use] = {}
         for name, key, value in pairs:
-            spelled = key.target.value
+            spelled, setting = key.target.value, self.catalogue[name]
+            if setting.section and "." not in spelled:
+                spelled = f"{setting.section}.{spelled}"
             span = Span(key.start, max(key.end, value.end))
             if name in place.pairs:
                 self.problems.append(self._written_twice(spelled, span, place.pairs[name][0]))
                 blocked_by = "a setting is written twice"
                 del written[name]
             place.pairs[name] = (key, value)
-            written[name] = Use(name, spelled, value_of(self.catalogue[name], value, is_flag(spelled)), span)
+            written[name] = Use(name, spelled, value_of(setting, value, is_flag(spelled)), span)
         inner, others = tuple(filter(None, place.prefix.rstrip(".").split("."))), paths.others(mapping)
         return Site(
             index,

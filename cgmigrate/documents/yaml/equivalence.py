@@ -112,5 +112,13 @@ def _paired(left: Sequence[Node], right: Sequence[Node]) -> list[tuple[Node, Nod
 
 def _without_settings(mapping: Node, prefixes: set[str], catalogue: Catalogue) -> list[Node]:
     """Return the keys and values of a mapping without the settings that have one of the prefixes."""
-    kept = [pair for pair in mapping.pairs() if not ((split := split_key(pair[0], catalogue)) and split[0] in prefixes)]
-    return [node for pair in kept for node in pair]
+    kept: list[Node] = []
+    for key, value in mapping.pairs():
+        split = split_key(key, catalogue)
+        if split is not None and split[0] in prefixes:
+            continue
+        inside = catalogue.in_sections.get(key.value, {}) if value.kind == "map" and "" in prefixes else {}
+        rest = [node for pair in value.pairs() if pair[0].value not in inside for node in pair] if inside else [value]
+        # A section that has nothing else may be new, or empty now.
+        kept += [key, *rest] if rest else []
+    return kept

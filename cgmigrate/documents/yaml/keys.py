@@ -37,6 +37,10 @@ def split_key(key: Node, catalogue: Catalogue) -> tuple[str, str] | None:
     if key.kind != "scalar" or key.style in ("|", ">"):
         return None
     prefix, dot, last = key.value.rpartition(".")
+    if sections := catalogue.in_sections:
+        outer, outer_dot, section = prefix.rpartition(".")
+        if (moved := sections.get(section, {}).get(last)) and _PREFIX.fullmatch(prefix):
+            return outer + outer_dot, moved
     name = catalogue.by_key.get(last) or (catalogue.by_key.get(f"--{last}") if is_flag(last) else None)
     if name is None or (dot and (last.startswith("-") or not _PREFIX.fullmatch(prefix))):
         return None
@@ -46,10 +50,21 @@ def split_key(key: Node, catalogue: Catalogue) -> tuple[str, str] | None:
 def settings_in(mapping: Node, catalogue: Catalogue) -> dict[str, list[tuple[str, Node, Node]]]:
     """Return for each prefix of dotted keys (field, key, value) of each setting, in the order of the text."""
     settings: dict[str, list[tuple[str, Node, Node]]] = {}
+    sections = catalogue.in_sections
+    own = sections.get(mapping.key.value, {}) if sections and mapping.key is not None else {}
     for key, value in mapping.pairs():
-        if split := split_key(key, catalogue):
+        if (split := split_key(key, catalogue)) and key.value not in own:
             settings.setdefault(split[0], []).append((split[1], key, value))
+        elif sections and key.value in sections and value.kind == "map":
+            inside = sections[key.value]
+            moved = [(inside[inner.value], inner, one) for inner, one in value.pairs() if inner.value in inside]
+            settings.setdefault("", []).extend(moved) if moved else None
     return settings
+
+
+def section_of(mapping: Node, name: str) -> tuple[Node, Node] | None:
+    """Return the key and the value of a section, None if the mapping has none of this name."""
+    return next((pair for pair in mapping.pairs() if pair[0].kind == "scalar" and pair[0].value == name), None)
 
 
 def prefixes_of(
@@ -117,6 +132,9 @@ def plain_pairs(mapping: Node, catalogue: Catalogue) -> dict[str, dict[str, obje
         if setting is None or setting[1] not in catalogue.captures:
             prefix, dot, _ = key.target.value.rpartition(".")
             own.setdefault(prefix + dot, {})[key.target.value] = _neighbour_value(value.target)
+        if key.target.value in catalogue.in_sections and value.kind == "map":
+            inside = (f"{key.target.value}.{inner.value}" for inner, _ in value.pairs() if inner.kind == "scalar")
+            own.setdefault("", {}).update((name, Undecided(name, "a setting of a section")) for name in inside)
     return own
 
 

@@ -60,6 +60,16 @@ class LineEdits:
             self._positions[id(mapping)] = {id(pair[0]): (at, ends[at]) for at, pair in enumerate(pairs)}
         return self._positions[id(mapping)][id(key)]
 
+    def lines_of(self, mapping: Node, key: Node) -> tuple[int, int]:
+        """Return the lines of a pair of a block mapping, with the comment lines above that name no other."""
+        pairs, (at, _) = list(mapping.pairs()), self.position(mapping, key)
+        first = self._comment_above(self.lines.start(key.outer), pairs, at, is_moved=True)
+        return first, self.end_of_pair(pairs[at])
+
+    def end_of_pair(self, pair: tuple[Node, Node]) -> int:
+        """Return where the line behind a pair begins."""
+        return self.lines.end(_end_of(pair))
+
     def finish(self) -> list[Edit]:
         """Return the edits for all that was collected."""
         for mapping, positions, site in self._dropped.values():
@@ -109,10 +119,8 @@ class LineEdits:
         return True
 
     def _cut_pair(self, pairs: Sequence[tuple[Node, Node]], at: int) -> None:
-        """Delete the lines of a pair of a block mapping, with the comment lines above that name only it."""
-        key = pairs[at][0]
-        first = self._comment_above(self.lines.start(key.outer), pairs, at)
-        self.cut(first, self.lines.end(_end_of(pairs[at])))
+        first = self._comment_above(self.lines.start(pairs[at][0].outer), pairs, at)
+        self.cut(first, self.end_of_pair(pairs[at]))
 
     def _drop_behind_dash(self, spans: Sequence[tuple[int, int]], removed: Sequence[int]) -> None:
         """Remove the first pairs of a mapping behind ``- ``: the next one moves up."""
@@ -180,8 +188,11 @@ class LineEdits:
         tail = self.text[end : self.lines.content_end(end)].lstrip(" \t")
         return self.lines.is_blank(self.lines.start(start), start) and (not tail or tail[0] == "#")
 
-    def _comment_above(self, line: int, pairs: Sequence[tuple[Node, Node]], at: int) -> int:
-        """Return where the comment lines directly above begin that name this pair's key and no other; else the line."""
+    def _comment_above(self, line: int, pairs: Sequence[tuple[Node, Node]], at: int, *, is_moved: bool = False) -> int:
+        """Return where the comment lines directly above begin that name this pair's key and no other; else the line.
+
+        Those above a pair that is moved need not name it.
+        """
         key, first = pairs[at][0], line
         top = _end_of(pairs[at - 1]) if at else 0
         indent = self.text[line : key.outer]
@@ -191,7 +202,7 @@ class LineEdits:
                 break
             first = previous
         words, own = _words(self.text[first:line]), _words(key.value)
-        if not words & own:
+        if not (words & own or is_moved):
             return line
         others = {word for other, _ in pairs for word in _words(other.target.value)} - own
         return line if words & others else first

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
 from cgmigrate.documents.sites import CannotEditError, Site
-from cgmigrate.documents.yaml.keys import MappingNodes, is_flag
+from cgmigrate.documents.yaml.keys import MappingNodes, is_flag, section_of
 from cgmigrate.documents.yaml.line_edits import LineEdits, anchors_in, comma_behind, in_quotes, indent_of
+from cgmigrate.documents.yaml.section_moves import SectionMoves
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
 from cgmigrate.documents.yaml.values import scalar_value
 from cgmigrate.megatron.catalogue import Catalogue, Setting
@@ -37,6 +38,8 @@ def key_spelled(setting: Setting, place: MappingNodes, like: Node) -> tuple[str,
     """Return a key spelled like the one that it replaces or follows, and its quotes."""
     if like.value.startswith("--"):
         return setting.flag, like.style
+    if setting.section and "." not in like.value:
+        return setting.key, like.style
     name = setting.flag.removeprefix("--") if is_flag(like.value) else setting.name
     return place.prefix + name, like.style
 
@@ -58,9 +61,12 @@ class YamlSiteRewriter:
             self._refuse(self.site.blocked_by)
         if not self.site.written:
             self._refuse("the mapping only merges others, and the setting would have to be written there")
+        moves = SectionMoves(self.writer, self.mapping, self.site.index)
         for change in planned:
             self._check(change)
             match change:
+                case Rename(old=old, new=new) if self._is_moved(old, new):
+                    moves.add(change, self.place, self.catalogue)
                 case Rename():
                     self._rename(change)
                 case Revalue(name=name, value=value):
@@ -68,7 +74,20 @@ class YamlSiteRewriter:
                 case Add():
                     self._add(change)
                 case Remove(name=name):
-                    self.writer.drop(self.mapping, self.place.pairs[name][0], self.site.index)
+                    self.writer.drop(self._around(name), self.place.pairs[name][0], self.site.index)
+        moves.write()
+
+    def _is_moved(self, old: str, new: str) -> bool:
+        """Return whether a setting gets into another section, which is a mapping of its own."""
+        return self._around(old) is not self.mapping and self.catalogue[old].section != self.catalogue[new].section
+
+    def _around(self, name: str) -> Node:
+        """Return the mapping that has the pair of a setting: that of the site, or of a section."""
+        name_of_section = self.catalogue[name].section
+        if not name_of_section or "." in self.place.pairs[name][0].value:
+            return self.mapping
+        section = section_of(self.mapping, name_of_section)
+        return section[1] if section is not None else self.mapping
 
     def _refuse(self, reason: str) -> None:
         raise CannotEditError(self.site.index, reason)
@@ -93,15 +112,15 @@ class YamlSiteRewriter:
             self._refuse("the key is an alias")
         if key.outer != key.start:
             self._refuse("the key has an anchor or a tag")
-        if self._is_explicit(key):
+        if self._is_explicit(key, name):
             self._refuse("the key is written with `?`")
         if self.mapping.flow and not self.mapping.brackets and not isinstance(change, Remove):
             self._refuse("the pair is in a list, without braces of its own")
 
-    def _is_explicit(self, key: Node) -> bool:
+    def _is_explicit(self, key: Node, name: str) -> bool:
         if self.text[self.mapping.start] == "?" or self.text[self.mapping.outer] == "?":
             return True
-        _, before = self.writer.position(self.mapping, key)
+        _, before = self.writer.position(self._around(name), key)
         return "?" in re.sub(r"#[^\n\r\x85\u2028\u2029]*", "", self.text[before : key.outer])
 
     # -- renaming and values
