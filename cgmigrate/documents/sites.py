@@ -240,6 +240,8 @@ class ProblemKind(WordEnum):
     """Code that imports or names what a module of Megatron-LM no longer has."""
     CHANGED_CALL = "changed-call"
     """A call that a function of Megatron-LM no longer takes."""
+    GONE_KEY = "gone-key"
+    """A key that the package which reads the file no longer reads."""
     MOVED_ARGUMENT = "moved-argument"
     """A call of which a function of Megatron-LM takes an argument for another one."""
 
@@ -281,6 +283,8 @@ class Problem:
     """The first release for which it is a problem; None if that depends on the settings."""
     until: Release | None = None
     """The first later release for which it is none again."""
+    package_since: tuple[str, str] | None = None
+    """Another package, and the first of its releases for which it is a problem: the project has to pin such a one."""
     replaced_names: tuple[str, ...] = ()
     """The full names that the fix takes from other modules; where a project replaces one of them, it is unsafe."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 from cgmigrate.documents.sites import Document, Problem, ProblemKind
 from cgmigrate.lint.diagnostics import Context, Fix, LintDiagnostic
@@ -31,8 +32,18 @@ def problems_of(document: Document, context: Context) -> list[tuple[Problem, Rul
         if (rule := rule_for(problem.kind, context.rules)) is not None
         and rule.concerns(context.target)
         and problem.concerns(context.source, context.target)
+        and _is_installed(problem, context)
         and not ((settings := _settings_of(problem, document)) and settings <= current)
     ]
+
+
+def _is_installed(problem: Problem, context: Context) -> bool:
+    """Return whether the project surely has the release of a package for which it is a problem, if it is about one."""
+    if problem.package_since is None:
+        return True
+    from cgmigrate.project.pins.package_pins import side_of
+
+    return bool(context.path) and side_of(Path(context.path).parent, *problem.package_since) is False
 
 
 def _settings_of(problem: Problem, document: Document) -> frozenset[str]:

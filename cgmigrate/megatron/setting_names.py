@@ -15,8 +15,10 @@ SETTINGS, SURROUNDINGS = "settings", "settings/surroundings"
 CLASSES = ("CudaGraphScope", "CudaGraphModule")
 """megatron-core's classes whose members are values of settings. A file may name them and no setting."""
 CORE_OF_CLASSES = "CudaGraph"
-CODE = ("from megatron.", "import megatron.", ": megatron.", "- megatron.", '"megatron.', "'megatron.")
-"""What code that uses Megatron-LM has, and YAML that names its classes; `cgmigrate upgrade` reads both."""
+CODE = ("from megatron.", "import megatron.", ": megatron.", "- megatron.", '"megatron.', "'megatron.", "policy:")
+"""What code that uses Megatron-LM has, YAML that names its classes, and configurations of NeMo-RL.
+
+`cgmigrate upgrade` reads them."""
 
 
 _SHORTEST_CORE = 9

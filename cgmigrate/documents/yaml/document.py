@@ -77,8 +77,10 @@ class YamlDocument(TextDocument):
         self.problems += command_lines(closing, self.text, self.catalogue)
         if self.catalogue.reads_code:
             from cgmigrate.documents.yaml.code_names import code_names
+            from cgmigrate.documents.yaml.package_keys import gone_keys
 
             self.problems += code_names(closing, self.path)
+            self.problems += gone_keys(self.roots)
         merged = merges_in(closing)
         prefixes = prefixes_of(closing, merged, self.catalogue)
         if sum(len(prefixes.get(mapping, ())) for mapping in merged) > _MAX_MERGED:
