@@ -242,6 +242,8 @@ class ProblemKind(WordEnum):
     """A call that a function of Megatron-LM no longer takes."""
     GONE_KEY = "gone-key"
     """A key that the package which reads the file no longer reads."""
+    CHANGED_TYPE = "changed-type"
+    """Code that compares an argument of Megatron-LM as if it had the type of before."""
     MOVED_ARGUMENT = "moved-argument"
     """A call of which a function of Megatron-LM takes an argument for another one."""
 

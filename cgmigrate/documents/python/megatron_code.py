@@ -13,6 +13,7 @@ from functools import cached_property
 
 from cgmigrate.documents.dotted_names import PATH, is_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.retyped_arguments import RetypedArguments
 from cgmigrate.documents.python.scopes import bound_by
 from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.python.unguarded_code import Placed, unguarded
@@ -37,6 +38,7 @@ def code_problems(source: PythonSource, names: Names, first_index: int) -> Itera
 class _CodeReader:
     def __init__(self, source: PythonSource, names: Names) -> None:
         self._source, self._names, self._table = source, names, load()
+        self._retyped = RetypedArguments(source, names)
 
     def problems(self) -> Iterator[Problem]:
         for place in unguarded(self._source.tree, self._source):
@@ -56,6 +58,8 @@ class _CodeReader:
             case ast.Call() as node:
                 yield from self._of_call(node, place)
                 yield from self._of_names_in(node)
+            case ast.Compare() as node:
+                yield from self._retyped.problems(node)
 
     def _is_of_megatron(self, module: str) -> bool:
         return is_of_megatron(module, self._names.path)
