@@ -97,7 +97,17 @@ class _Fixing:
         status = ERROR if failed else self._status(handled, counts.fixed)
         if not mode.fix_only:
             output.last_lines()
+            if mode.upgrades and not mode.diff and not output.reported and not failed:
+                self._name_old_pin()
         return status
+
+    def _name_old_pin(self) -> None:
+        """Say which requirement still installs the release before, once nothing else is left."""
+        for resolution in self._run.resolutions:
+            # The place of a pin has the requirement behind it.
+            if resolution.source < resolution.target and resolution.source_from.endswith(")"):
+                self._output.message(f"Next: raise {resolution.source_from} to {resolution.target}")
+                return
 
     def _raise_pins(self, has_remaining: bool) -> None:
         """Raise the requirements of the projects whose files are rewritten."""

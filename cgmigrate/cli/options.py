@@ -92,7 +92,8 @@ class FixMode(NamedTuple):
     """What ``fix`` does with the fixes: ``diff`` shows them, ``interactive`` asks; ``fix_only`` reports nothing.
 
     ``group`` is the id of the only fix that is applied, empty for all. ``docs`` says that fixes of documentation are
-    applied as well. ``commits`` says that each set of files is committed when it is written.
+    applied as well. ``commits`` says that each set of files is committed when it is written, ``upgrades`` that the
+    releases of the project are to change.
     """
 
     diff: bool = False
@@ -102,6 +103,7 @@ class FixMode(NamedTuple):
     group: str = ""
     docs: bool = False
     commits: bool = False
+    upgrades: bool = False
 
 
 class UpgradeMode(NamedTuple):

@@ -28,7 +28,7 @@ def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> in
         return checking.check(selection, reporting, CheckMode())
     if mode.commits:
         check_committable(selection.paths)
-    fix_mode = FixMode(diff=mode.diff, unsafe_fixes=mode.unsafe_fixes, commits=mode.commits)
+    fix_mode = FixMode(diff=mode.diff, unsafe_fixes=mode.unsafe_fixes, commits=mode.commits, upgrades=True)
     if not mode.steps:
         return fixing.fix(selection, reporting, fix_mode)
     return _by_steps(selection, reporting, fix_mode)

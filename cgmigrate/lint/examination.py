@@ -14,7 +14,7 @@ from cgmigrate.lint.problem_diagnostics import problems_of
 from cgmigrate.lint.relations import Relations
 from cgmigrate.lint.rules import Rule
 from cgmigrate.lint.site_examination import case_of
-from cgmigrate.lint.unknown_owners import own_class, unknown_owner_diagnostics
+from cgmigrate.lint.unknown_owners import own_class, own_fields, unknown_owner_diagnostics
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
 
@@ -83,8 +83,20 @@ def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int
         elif owner.ecosystem.reader is None and not owner.conflict:
             skipped += [(written, owner.ecosystem.name) for written in site.written]
         else:
-            cases[site.index] = case_of(site, owner, merged[site.index], file.document, file.context)
+            cases[site.index] = _case(site, owner, merged[site.index], file)
     return replace(file, owners=owners, cases=cases, diagnostics=tuple(diagnostics), skipped=tuple(skipped))
+
+
+def _case(site: Site, owner: Owner, before: Settings, file: ExaminedFile) -> SiteCase:
+    """Return the case of a site; what the class of its object defines itself is none of megatron-core's settings."""
+    others = before.keys() - file.document.catalogue.captures
+    own = others & own_fields(site, file.document) if others else set()
+    if not own:
+        return case_of(site, owner, before, file.document, file.context)
+    kept = {name: before[name] for name in own}
+    rest = {name: value for name, value in before.items() if name not in own}
+    case = case_of(site, owner, rest, file.document, file.context)
+    return replace(case, before=before, final=None if case.final is None else {**kept, **case.final})
 
 
 def settings_of(document: Document, context: Context) -> dict[int, tuple[Reader, Settings]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import Document, Site
@@ -25,6 +26,20 @@ def own_class(site: Site, document: Document) -> OwnClass | None:
     from cgmigrate.documents.python import PythonDocument
 
     return document.own_class(site.index) if isinstance(document, PythonDocument) else None
+
+
+def own_fields(site: Site, document: Document) -> frozenset[str]:
+    """Return the fields that the class of a site's object defines itself, in the checkout."""
+    from cgmigrate.documents.python import PythonDocument
+
+    if isinstance(document, PythonDocument):
+        return document.own_fields(site.index)
+    target = site.neighbours.get("_target_")
+    if not isinstance(target, str) or not document.path or target.startswith("megatron."):
+        return frozenset()
+    from cgmigrate.documents.python.definitions import fields_of_class
+
+    return fields_of_class(target, os.path.dirname(document.path), document.catalogue)
 
 
 def unknown_owner_diagnostics(

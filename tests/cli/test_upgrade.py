@@ -398,3 +398,55 @@ def test_a_key_that_a_class_declares_is_deleted_where_its_default_is_the_same(
     )
     cgmigrate("upgrade", "--fix", "--from", "0.16", "--to", "0.17", ".")
     assert ("moe_extended_tp" not in path.read_text()) is is_safe
+
+
+OWN = """\
+from megatron.core.transformer import TransformerConfig
+
+
+class OwnConfig(TransformerConfig):
+    moe_extended_tp: bool = False
+"""
+
+
+def test_a_field_of_the_projects_own_class_works(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "own/config.py", OWN)
+    write(project / "own/__init__.py", "")
+    write(
+        project / "use.py",
+        "from megatron.core.transformer import TransformerConfig\n"
+        "from own.config import OwnConfig\n"
+        "cfg = OwnConfig(moe_extended_tp=True)\n"
+        "cfg.moe_extended_tp = False\n"
+        "def f(config: OwnConfig):\n    return config.moe_extended_tp\n"
+        "other = TransformerConfig(moe_extended_tp=True)\n"
+        "def g(config: TransformerConfig):\n    return config.moe_extended_tp\n",
+    )
+    model = "model:\n  _target_: own.config.{}\n  tensor_model_parallel_size: 2\n  moe_extended_tp: true\n"
+    write(project / "own.yaml", model.format("OwnConfig"))
+    write(project / "other.yaml", model.format("Other"))
+    result = cgmigrate("upgrade", *RELEASES, "--output-format", "concise", ".")
+    assert [line.split(": ", 1) for line in result.stdout.splitlines()] == [
+        ["other.yaml:4:3", "UPG203 megatron-core 0.17 has no `moe_extended_tp`"],
+        [
+            "own/config.py:5:5",
+            "CG605 the field `moe_extended_tp` of `OwnConfig` has the name of a former setting of megatron-core",
+        ],
+        ["use.py:7:27", "UPG203 megatron-core 0.17 has no `moe_extended_tp`"],
+        ["use.py:9:12", "CG603 megatron-core 0.17 has no `moe_extended_tp`"],
+    ]
+
+
+def test_a_field_of_the_projects_own_class_stays_beside_others(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "own.py", OWN + "cfg = OwnConfig(moe_extended_tp=True, moe_router_padding_for_fp8=True)\n")
+    cgmigrate("upgrade", "--fix", "--unsafe-fixes", *RELEASES, ".")
+    new = "cfg = OwnConfig(moe_extended_tp=True, moe_router_padding_for_quantization=True)\n"
+    assert (project / "own.py").read_text().endswith(new)
+
+
+def test_the_pin_comes_last(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "requirements.txt", "megatron-core==0.15.0\n")
+    write(project / "a.yaml", "model:\n  tensor_model_parallel_size: 2\n  moe_router_padding_for_fp8: true\n")
+    pin = "Next: raise requirements.txt:1 (megatron-core==0.15.0) to 0.18"
+    assert pin not in cgmigrate("upgrade", "--diff", "--to", "0.18", ".").stderr
+    assert cgmigrate("upgrade", "--fix", "--to", "0.18", ".").stderr.count(pin) == 1

@@ -75,13 +75,19 @@ class Definition:
         """Return a class that defines some fields itself, None for any other: it gets them under these names only."""
         if not isinstance(self.node, ast.ClassDef):
             return None
-        names = {ast.unparse(part.target) for part in self.node.body if isinstance(part, ast.AnnAssign)}
-        for part in self.node.body:
-            if isinstance(part, ast.FunctionDef) and part.name == "__init__":
-                names |= {one.arg for one in (*part.args.args, *part.args.kwonlyargs)}
         is_reported = any(module.partition(".")[0] in MEGATRON for module in self.module.names.modules)
         place = self._place(self.node.lineno)
-        return OwnClass(self.node.name, place, is_reported) if names.issuperset(fields) else None
+        return OwnClass(self.node.name, place, is_reported) if self.fields.issuperset(fields) else None
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The fields and arguments that a class defines itself; none for a function."""
+        parts = self.node.body if isinstance(self.node, ast.ClassDef) else []
+        names = {ast.unparse(part.target) for part in parts if isinstance(part, ast.AnnAssign)}
+        for part in parts:
+            if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                names |= {one.arg for one in (*part.args.args, *part.args.kwonlyargs)}
+        return frozenset(names)
 
     def _place(self, line: int) -> str:
         if self.examined:
@@ -122,6 +128,18 @@ class Definitions:
             call, at = copied[0]
         return None
 
+    def declared_by(self, name: str) -> frozenset[str]:
+        """Return the fields that a class and its bases of the checkout define themselves."""
+        at, fields = self, frozenset[str]()
+        for _ in range(_MAX_BASES):
+            definition = at.of(name)
+            if definition is None or not isinstance(definition.node, ast.ClassDef):
+                break
+            fields |= definition.fields
+            at = Definitions(definition.module, definition.examined)
+            name = next(filter(None, map(dotted, definition.node.bases)), "")
+        return fields
+
     def setting_in(self, definition: Definition) -> str:
         """Return which setting a definition names and where, empty when it names none."""
         key = id(definition.node)
@@ -147,6 +165,14 @@ class Definitions:
         known = module.names.resolve(name).partition(".")[0] in MEGATRON
         known = known and name.partition(".")[0] not in module.names.shadowed
         return "" if known else f"`{name}` is not known as a Megatron class"
+
+
+def fields_of_class(path: str, folder: str, catalogue: Catalogue) -> frozenset[str]:
+    """Return the fields that a class of the checkout, by its full name, and its bases define themselves."""
+    holder, _, name = path.rpartition(".")
+    file = module_file(holder, folder) if holder else ""
+    module = _read(file, catalogue) if file else None
+    return Definitions(module, examined=False).declared_by(name) if module is not None else frozenset()
 
 
 def _is_core(name: str, module: DefinedModule) -> bool:

@@ -291,6 +291,13 @@ class PythonDocument(TextDocument):
         made = self.definitions.made_by(call) if isinstance(call, ast.Call) else None
         return made.own_class({item.field for item in items}) if made else None
 
+    def own_fields(self, index: int) -> frozenset[str]:
+        """Return the fields that the class of a site's object defines itself, in the checkout."""
+        place = self._places[index]
+        call = self._source.parent(place.items[0].node)
+        name = dotted(call.func) if place.constructs and isinstance(call, ast.Call) else place.class_name
+        return self.definitions.declared_by(name) if name else frozenset()
+
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to; see ``sites.Document``."""
         return self._surroundings.value(self._places[index], section, keys)

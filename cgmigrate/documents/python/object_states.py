@@ -97,6 +97,8 @@ class ObjectClasses:
     """The full name of the class of parameters and variables whose annotation names a class that is not Megatron's."""
     own_annotations: dict[str, str] = field(default_factory=dict)
     """That of those whose annotation names a class of Megatron."""
+    class_names: dict[str, str] = field(default_factory=dict)
+    """The class that makes an object, or that its annotation names, as the file writes it."""
 
     @property
     def is_empty(self) -> bool:
@@ -110,12 +112,15 @@ class ObjectClasses:
             values=dict(self.values),
             annotations=dict(self.annotations),
             own_annotations=dict(self.own_annotations),
+            class_names=dict(self.class_names),
         )
 
     def assign(self, path: str, value: ast.expr | None) -> None:
         """Note what is called to make an object, or of which other one it is an attribute."""
         if path and isinstance(value, (ast.Call, ast.Attribute)):
             self.values[path] = value
+        if path and isinstance(value, ast.Call):
+            self.class_names[path] = dotted(value.func)
 
     def annotate(self, path: str, annotation: ast.expr | None) -> None:
         """Note the class in an annotation."""
@@ -126,16 +131,20 @@ class ObjectClasses:
         own = [class_of_megatron(self.names, name) for name in named]
         if path and len(own) == 1 and own[0]:
             self.own_annotations[path] = own[0]
+        if path and len(named) == 1:
+            self.class_names[path] = named[0]
 
     def forget(self, path: str) -> None:
         """Remove what is known of an object that is bound anew."""
         forget(self.values, path)
+        forget(self.class_names, path)
         self.annotations.pop(path, None)
         self.own_annotations.pop(path, None)
 
     def describe(self, place: SiteNodes, path: str, self_class: str) -> None:
         """Set whose object a place sets; ``self_class`` is the class around the code."""
         value = self.values.get(path)
+        place.class_name = self_class if path in ("self", "cls") else self.class_names.get(path, "")
         made_by = self.names.resolve(dotted(value.func)) if isinstance(value, ast.Call) else ""
         place.built = made_by.startswith("megatron.core.") and "Config" in made_by
         place.built = place.built or made_by.endswith("core_transformer_config_from_args")

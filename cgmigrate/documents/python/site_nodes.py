@@ -58,6 +58,8 @@ class SiteNodes:
     object: str = ""
     meant: str = ""
     """The attribute that the object is, if it has another name: ``cfg.model`` for ``m = cfg.model``."""
+    class_name: str = ""
+    """The class of the object, as the file writes it."""
     foreign: bool = False
     """Whether ``callee`` is a class that is not Megatron's, which counts more than the object's name."""
     overrides: bool = False

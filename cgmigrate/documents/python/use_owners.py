@@ -68,6 +68,21 @@ class UseOwners:
                     return _named_as(class_of_megatron(self.names, dotted(annotation))) or node
         return node
 
+    def declared_by_class_of(self, node: ast.expr) -> frozenset[str]:
+        """Return the fields that the class of an object defines itself, in the checkout, as far as the name shows."""
+        name = ""
+        if dotted(node) == "self":
+            inside = next((above for above in self.source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
+            name = inside.name if inside else ""
+        elif isinstance(node, ast.Name) and (function := self.source.function_of(node)) is not None:
+            for part in walk(function):
+                match part:
+                    case ast.Assign(targets=[target], value=ast.Call(func=func)) if _binds(target, node.id):
+                        name = dotted(func)
+                    case ast.arg(arg=bound, annotation=ast.Name() | ast.Attribute() as annotation) if bound == node.id:
+                        name = dotted(annotation)
+        return self.definitions().declared_by(name) if name and self.definitions is not None else frozenset()
+
     def _named(self, value: ast.expr) -> ast.Name | None:
         """Return the name that says what a value is, None if that is not known."""
         match value:

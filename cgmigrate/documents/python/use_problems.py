@@ -153,7 +153,8 @@ class _UseProblems:
             self.report.add(node, Message(ProblemKind.OTHER_ASSIGNMENT, text, self._extended(node)))
             return
         holder = node.value.value if "." in name and isinstance(node.value, ast.Attribute) else node.value
-        if not self.owners.is_config(holder):
+        is_own = name not in self.catalogue.captures and name in self.owners.declared_by_class_of(holder)
+        if is_own or not self.owners.is_config(holder):
             self.report.skip(node, name, OWN if self.owners.megatron else self.owners.of_unrelated_name())
             return
         kind = kind_of(self.owners.meant(node.value))
@@ -266,7 +267,8 @@ class _UseProblems:
         setting = self.catalogue.settings.get(self.catalogue.by_key.get(name, name))
         new = f"`{MODULE_CLASS}`" if setting is None else " and ".join(f"`{one}`" for one in setting.replaced_by)
         new = "`cuda_graph_modules` and `cuda_graph_impl` (which has `full_iteration` now)" if name == SCOPE else new
-        text = f"{what} has the name of a deprecated setting of megatron-core"
+        is_gone = setting is not None and setting.until is not None
+        text = f"{what} has the name of a {'former' if is_gone else 'deprecated'} setting of megatron-core"
         how = (
             f"if it is passed to megatron-core, replace it by {new}, with everything that sets or reads it (not fixed: "
             "that code has to change with it); else leave it"
