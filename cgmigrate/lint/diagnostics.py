@@ -55,7 +55,8 @@ class Context:
 
         Between two releases, a setting may get another meaning before it is deprecated.
         """
-        return catalogue.deprecated_at(self.target) if self.source == self.target else catalogue.deprecated
+        current = catalogue.deprecated_at(self.target)
+        return current if self.source == self.target else current | (catalogue.deprecated & catalogue.captures)
 
     def possible_rules(self, state: ConditionState) -> Iterable[Rule]:
         """Return the rules that a state does not exclude by its settings alone; files have few different ones."""

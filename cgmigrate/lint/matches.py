@@ -10,7 +10,7 @@ from cgmigrate.documents.changes import Change
 from cgmigrate.documents.sites import Site, Use
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
 from cgmigrate.lint.release_refusals import refusal_of
-from cgmigrate.lint.rules import Rule, RuleCase, RuleKind, matching_case
+from cgmigrate.lint.rules import Rule, RuleCase, RuleKind, matching_cases
 from cgmigrate.lint.severity import Severity
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings, Undecided
@@ -109,15 +109,13 @@ def _remarks(
     refusal_explained = False
     for rule in context.possible_rules(state) if of_companions == state else context.rules.values():
         decides = of_companions if rule.kind is RuleKind.COMPANION else state
-        if rule.migrates or (match := matching_case(rule, decides)) is None:
-            continue
-        if match.about_refusal and refusal_explained:
-            continue
-        refused = refusal.fields if refusal and match.about_refusal else ()
-        refusal_explained = refusal_explained or match.about_refusal
-        written = place_of((*refused, *rule.fields), case)
-        if written is not None:
-            yield Match(rule, match, written, refused, match.about_refusal and refuser != context.target)
+        for fields, match in () if rule.migrates else matching_cases(rule, decides, settings):
+            if match.about_refusal and refusal_explained:
+                continue
+            refused = refusal.fields if refusal and match.about_refusal else ()
+            refusal_explained = refusal_explained or match.about_refusal
+            if (written := place_of((*refused, *fields), case)) is not None:
+                yield Match(rule, match, written, refused, match.about_refusal and refuser != context.target)
 
 
 def without_repetition(matches: Sequence[Match], remarks: Sequence[Match]) -> tuple[list[Match], list[Match]]:

@@ -134,6 +134,8 @@ class Rule:
     reports: str = ""
     preview: bool = False
     """Whether the rule is off unless preview rules are enabled."""
+    of_each: bool = False
+    """Whether each case is about a setting of its own, so that several may match at one site."""
 
     migrates: bool = field(init=False)
     """Whether the rule takes part in rewriting a site; if not, it only remarks on it."""
@@ -197,6 +199,21 @@ def matching_case(rule: Rule, state: ConditionState) -> RuleCase | None:
         if truth is None and rule.migrates and not case.certain:
             possible.append(case.fix)
     return None
+
+
+def matching_cases(rule: Rule, state: ConditionState, settings: Settings) -> Iterator[tuple[tuple[str, ...], RuleCase]]:
+    """Yield the settings that a rule points at, best first, with the case that matches.
+
+    There is one at most, unless each case is about a setting of its own.
+    """
+    if not rule.of_each:
+        if (match := matching_case(rule, state)) is not None:
+            yield rule.fields, match
+        return
+    names = rule.names if rule.concerns(state.target) else frozenset[str]()
+    for name in (one for one in settings if one in names):
+        cases = (case for case in rule.cases if name in case.when)
+        yield from (((name,), case) for case in cases if case.condition(state))
 
 
 def load(extra: Sequence[Path] = ()) -> dict[str, Rule]:
@@ -327,6 +344,7 @@ def _rule(data: Mapping[str, Any], path: Path, about: About | None) -> Rule:
         help="" if isinstance(data.get("help"), Mapping) else data.get("help", "").strip(),
         reports=data.get("reports", ""),
         preview=data.get("preview", False),
+        of_each=data.get("gone", False),
     )
 
 

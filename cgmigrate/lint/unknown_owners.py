@@ -71,12 +71,17 @@ def _concerns(name: str, site: Site, catalogue: Catalogue, context: Context) -> 
     """Whether it matters whose a setting is: other systems have settings with the names of the capture model."""
     if name in catalogue.deprecated and name not in context.deprecated(catalogue):
         return False
-    if "." in name:
-        # Many systems have a section of this name.
+    if "." in name or (name not in catalogue.captures and _is_function(site)):
+        # Many systems have a section of this name, and what a function of Megatron takes is compared with its releases.
         return False
     # In a script, only the deprecated names are a reason to ask: programs of other systems have flags of their own.
     is_data = site.origin is None and site.programs is None
     return name in catalogue.deprecated or (is_data and name in catalogue.captures)
+
+
+def _is_function(site: Site) -> bool:
+    callee = site.origin.callee if site.origin is not None else ""
+    return callee.startswith("megatron.") and callee.rpartition(".")[2].islower()
 
 
 def _message(site: Site, key: str, *, is_common: bool) -> str:

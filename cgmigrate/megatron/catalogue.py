@@ -66,7 +66,7 @@ class Catalogue:
         return frozenset(
             name
             for name in self.deprecated
-            if not (one := self.settings[name]).captures or (one.deprecated_in or OLDEST) <= release
+            if (one := self.settings[name]).is_of_other_package or (one.deprecated_in or OLDEST) <= release
         )
 
     def has_newer(self, text: str, release: Release) -> bool:

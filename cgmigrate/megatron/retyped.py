@@ -18,6 +18,8 @@ class Listed:
 
     since: Release
     choices: tuple[str, ...]
+    is_of_config: bool
+    """Whether the field of TransformerConfig, which gets it, may be a list since then as well."""
 
 
 @cache
@@ -28,7 +30,9 @@ def became_lists() -> Mapping[str, Listed]:
         before, after = ({one.dest: one for one in load().flags(release).values()} for release in (old, new))
         for name in before.keys() & after.keys() - set(FIELDS):
             if not _is_list(before[name]) and _is_list(after[name]):
-                result[name] = Listed(new, tuple(map(str, after[name].choices)))
+                takes = [load().field("TransformerConfig", name, release) for release in (old, new)]
+                is_of_config = all(takes) and ["List[" in one.type for one in takes if one] == [False, True]
+                result[name] = Listed(new, tuple(map(str, after[name].choices)), is_of_config=is_of_config)
     return result
 
 

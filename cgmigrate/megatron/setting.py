@@ -94,6 +94,11 @@ class Setting:
         return self.name.rpartition(".")[2]
 
     @property
+    def is_of_other_package(self) -> bool:
+        """Whether its class is none of Megatron's, whose releases count."""
+        return "." in self.owner and not self.owner.startswith(("training.", "bridge."))
+
+    @property
     def is_flag(self) -> bool:
         """Whether it is a boolean, and a flag without a value on a command line."""
         return self.kind is SettingKind.FLAG

@@ -241,7 +241,8 @@ class PythonDocument(TextDocument):
     def _read_code(self) -> None:
         from cgmigrate.documents.python.megatron_code import code_problems
 
-        for problem in code_problems(self._source, self._names, len(self.sites) + len(self.problems)):
+        first = len(self.sites) + len(self.problems)
+        for problem in code_problems(self._source, self._names, first, lambda: self.definitions):
             self.problems.append(problem)
             if problem.replacement:
                 self._fixes[problem.index] = [Edit(problem.span.start, problem.span.end, problem.replacement)]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from cgmigrate.documents.dotted_names import PATH, is_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
@@ -22,22 +23,28 @@ from cgmigrate.megatron.code import CallShape, GoneName, Parameters, load
 from cgmigrate.megatron.releases import Release
 from cgmigrate.text.spans import Span
 
+if TYPE_CHECKING:
+    from cgmigrate.documents.python.definitions import Definitions
+
 _SAME_TEXT = "its definition has the same text there, and what that calls may be different"
 
 
-def code_problems(source: PythonSource, names: Names, first_index: int) -> Iterator[Problem]:
+def code_problems(
+    source: PythonSource, names: Names, first_index: int, definitions: Callable[[], Definitions]
+) -> Iterator[Problem]:
     """Yield a problem for each import, name and call that some release does not take; ``since`` is the first one.
 
     The replacement of an import is another module, where all that it imports is there.
     """
-    reader = _CodeReader(source, names)
+    reader = _CodeReader(source, names, definitions)
     for index, problem in enumerate(reader.problems(), first_index):
         yield problem.at(index)
 
 
 class _CodeReader:
-    def __init__(self, source: PythonSource, names: Names) -> None:
+    def __init__(self, source: PythonSource, names: Names, definitions: Callable[[], Definitions]) -> None:
         self._source, self._names, self._table = source, names, load()
+        self._definitions = definitions
         self._retyped = RetypedArguments(source, names)
 
     def problems(self) -> Iterator[Problem]:
@@ -123,8 +130,10 @@ class _CodeReader:
             yield Problem(kind, self._source.span(call.func), message, since=one.since, until=one.until)
         passed = [*enumerate(arguments[: shape.positional]), *((one.arg, one.value) for one in call.keywords)]
         for argument, value in passed if not is_part else ():
-            if argument is not None and (taken := self._parameters_of(value)) is not None:
-                yield from self._of_callback(function, argument, value, taken)
+            if argument is not None:
+                # Of several functions that may be passed on, the first that does not fit is enough.
+                every = (self._of_callback(function, argument, value, one) for one in self._parameters_of(value))
+                yield from next(filter(None, map(list, every)), [])
 
     def _of_callback(
         self, function: str, argument: str | int, passed: ast.expr, taken: Parameters
@@ -136,18 +145,22 @@ class _CodeReader:
             message = f"`{name}` of {release} calls `{ast.unparse(passed)}` with other arguments: it {why}"
             yield Problem(ProblemKind.CHANGED_CALL, self._source.span(passed), message, since=since)
 
-    def _parameters_of(self, passed: ast.expr) -> Parameters | None:
-        """Return the parameters of a function of the file that is passed on, by itself or with its first arguments."""
+    def _parameters_of(self, passed: ast.expr) -> Iterator[Parameters]:
+        """Yield the parameters of a function that is passed on: one of the file, by itself or with its first arguments,
+        or one that a function of the checkout defines and returns.
+        """
         match passed:
-            case ast.Name(id=name):
-                return self._functions.get(name)
+            case ast.Name(id=name) if name in self._functions:
+                yield self._functions[name]
             case ast.Call(func=func, args=[ast.Name(id=name), *first]) if last_name(func) == "partial":
                 taken = self._functions.get(name)
                 is_shown = not any(isinstance(one, ast.Starred) for one in first)
                 named = [one.arg for one in passed.keywords]
                 if taken is not None and is_shown and None not in named:
-                    return taken.without(len(first), frozenset(filter(None, named)))
-        return None
+                    yield taken.without(len(first), frozenset(filter(None, named)))
+            case ast.Call(func=func):
+                definition = self._definitions().of(dotted(func))
+                yield from _returned(definition.node) if definition is not None else ()
 
     @cached_property
     def _functions(self) -> dict[str, Parameters]:
@@ -175,3 +188,17 @@ class _CodeReader:
 
     def _problem(self, node: ast.stmt | ast.expr, since: Release, message: str) -> Problem:
         return Problem(ProblemKind.GONE_NAME, self._source.span(node), message, since=since)
+
+
+def _returned(maker: ast.stmt) -> Iterator[Parameters]:
+    """Yield the parameters of the functions that a function defines and returns by their names."""
+    own = [node for node in ast.walk(maker) if isinstance(node, ast.FunctionDef) and node is not maker]
+    inside = {id(part) for one in own for part in ast.walk(one)}
+    names = [
+        node.value.id
+        for node in ast.walk(maker)
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.Name) and id(node) not in inside
+    ]
+    for one in own:
+        if one.name in names and not one.decorator_list and [other.name for other in own].count(one.name) == 1:
+            yield Parameters.of(one.args)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.read_messages import HolderKind, kind_of
-from cgmigrate.documents.python.source import PythonSource, dotted
+from cgmigrate.documents.python.source import PythonSource, last_name
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.megatron.retyped import Listed, became_lists
 
@@ -28,13 +28,15 @@ class RetypedArguments:
         if not self._is_own or len(node.ops) != 1:
             return
         for read, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
-            name = _attribute(read)
+            name, kind = _attribute(read)
             listed = became_lists().get(name)
-            if listed is None or name in self._handled:
+            is_of_config = kind is not HolderKind.ARGS
+            if listed is None or name in self._handled or (is_of_config and not listed.is_of_config):
                 continue
             if effect := _effect(node.ops[0], other, listed, is_left=read is node.left):
-                release = f"since megatron-core {listed.since}"
-                message = f"{release}, `{name}` of the arguments is a list where its flag is written: {effect}"
+                where = "is a list where its flag is written"
+                where = "of a configuration is a list where it comes from a flag" if is_of_config else where
+                message = f"since megatron-core {listed.since}, `{name}` {where}: {effect}"
                 yield Problem(ProblemKind.CHANGED_TYPE, self._source.span(node), message, since=listed.since)
 
     @cached_property
@@ -44,22 +46,26 @@ class RetypedArguments:
         for node in ast.walk(self._source.tree):
             match node:
                 case ast.Call(func=ast.Name(id="isinstance" | "type" | "len" | "list"), args=[first, *_]):
-                    names.add(_attribute(first))
+                    names.add(_attribute(first)[0])
                 case ast.Subscript(value=value) | ast.For(iter=value) | ast.comprehension(iter=value):
-                    names.add(_attribute(value))
+                    names.add(_attribute(value)[0])
                 case ast.Assign(targets=targets):
-                    names.update(map(_attribute, targets))
+                    names.update(_attribute(target)[0] for target in targets)
         return frozenset(names)
 
 
-def _attribute(node: ast.expr) -> str:
-    """Return which attribute of the arguments an expression is, empty for any other."""
+def _attribute(node: ast.expr) -> tuple[str, HolderKind]:
+    """Return which attribute of the arguments or of a configuration an expression is, an empty name for any other."""
     match node:
-        case ast.Attribute(value=value, attr=name) if kind_of(value) is HolderKind.ARGS:
-            return name
-        case ast.Call(func=func, args=[value, ast.Constant(value=str() as name), *_]) if dotted(func) == "getattr":
-            return name if kind_of(value) is HolderKind.ARGS else ""
-    return ""
+        case ast.Attribute(value=value, attr=name):
+            pass
+        case ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str() as name), *_]):
+            pass
+        case _:
+            return "", HolderKind.UNKNOWN
+    kind = kind_of(value)
+    is_known = kind is HolderKind.ARGS or last_name(value).lower().endswith("config")
+    return (name, kind) if is_known else ("", HolderKind.UNKNOWN)
 
 
 def _effect(operator: ast.cmpop, other: ast.expr, listed: Listed, *, is_left: bool) -> str:
