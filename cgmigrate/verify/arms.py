@@ -1,6 +1,6 @@
 """Arms of a verification and their results: plain data that goes through JSON between processes.
 
-An *arm* is one fresh process that trains (or generates with) a small proxy model under one release of
+An *arm* is one process that trains (or generates with) a small proxy model under one release of
 megatron-core and one set of CUDA-graph settings. This module imports the standard library only, because the
 probe reads it in environments that hold megatron-core and little else.
 """

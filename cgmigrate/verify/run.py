@@ -1,6 +1,7 @@
-"""Runs arms: one fresh process (or torchrun) each, under the release of megatron-core that the arm names.
+"""Runs arms: one process (or torchrun) each, under the release of megatron-core that the arm names.
 
-Whatever stops an arm, its own exception, a signal, the clock, becomes its result. This module does not import torch.
+Arms of one release and workload are forked from a process that has done the imports, where that is possible. Whatever
+stops an arm, its own exception, a signal, the clock, becomes its result. This module does not import torch.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ import json
 import os
 import re
 import shlex
-import signal
 import subprocess
+import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import Any
 
 from cgmigrate.verify.arms import CRASHED, DONE, MISSING, TIMED_OUT, TRAINING, Arm, ArmResult, result_of_ranks
 from cgmigrate.verify.mcore import Home, environment, with_advice
+from cgmigrate.verify.parents import ForkError, Parent, kill
 
 TIMEOUT = 300.0
 """Seconds that one arm may take unless the user says otherwise."""
@@ -65,7 +67,9 @@ class Runner:
     read_only: bool = False
     results: dict[str, ArmResult] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _running: set[subprocess.Popen[bytes]] = field(default_factory=set)
+    _running: set[int] = field(default_factory=set)
+    _parents: dict[tuple[str, bool], Parent] = field(default_factory=dict)
+    """Processes that fork arms, by the release, and whether the arms train."""
     _stopped: bool = False
 
     def run(self, arms: Iterable[Arm]) -> dict[str, ArmResult]:
@@ -73,10 +77,32 @@ class Runner:
         ordered = in_order(arm for arm in arms if arm.key not in self.results)
         first = {arm.key for arm in firsts(ordered)}
         rest = [arm for arm in ordered if arm.key not in first]
-        self._together([arm for arm in ordered if arm.key in first], self.jobs)
-        self._together([arm for arm in rest if arm.workload == TRAINING], self.jobs)
-        self._together([arm for arm in rest if arm.workload != TRAINING], max(self.jobs, GENERATING))
+        try:
+            self._share_imports(ordered)
+            self._together([arm for arm in ordered if arm.key in first], self.jobs)
+            self._together([arm for arm in rest if arm.workload == TRAINING], self.jobs)
+            self._together([arm for arm in rest if arm.workload != TRAINING], max(self.jobs, GENERATING))
+        finally:
+            while self._parents:
+                self._parents.popitem()[1].close()
         return self.results
+
+    def _share_imports(self, arms: Iterable[Arm]) -> None:
+        """Start a process for each release and workload of which several arms run; all import at the same time.
+
+        Its environment is that of the arms: what a package reads when it is imported is the same as in their own.
+        """
+        if self.read_only or sys.platform != "linux":
+            return
+        alone = [arm for arm in arms if arm.processes == 1 and arm.release in self.homes]
+        runs = Counter(_kind(arm) for arm in alone if self.earlier_result(arm) is None)
+        for kind, number in runs.items():
+            if number > 1:
+                home, workload = self.homes[kind[0]], TRAINING if kind[1] else "generation"
+                self.progress(f"importing megatron-core {home.version} once for {number} arms of {workload} …")
+                command = [home.python, "-m", "cgmigrate.verify.probe.parent", workload]
+                place = self.folder / f"imports-{home.version}-{workload}"
+                self._parents[kind] = Parent(command, self.environment(home), place, self._running)
 
     def _together(self, arms: Sequence[Arm], jobs: int) -> None:
         with ThreadPoolExecutor(max(1, jobs)) as pool:
@@ -86,7 +112,7 @@ class Runner:
                 # Ctrl-C does not reach arms, which are sessions of their own, and the pool would wait for their end.
                 self._stopped = True
                 for process in list(self._running):
-                    _kill(process)
+                    kill(process)
                 raise
 
     def _finish(self, arm: Arm) -> None:
@@ -112,7 +138,7 @@ class Runner:
         place = self.prepare(arm)
         command, variables = self.command(arm, home), self.environment(home)
         start = time.monotonic()
-        status = run_logged(Launch(command, variables, place, place), self.timeout, self._running)
+        status = self._status(arm, Launch(command, variables, place, place))
         if self._stopped:
             # This process killed it, which says nothing about the arm.
             return ArmResult(arm, MISSING, "interrupted")
@@ -126,6 +152,20 @@ class Runner:
         result = replace(result, command=_for_a_shell(command, variables), seconds=round(seconds, 1))
         (place / RESULT).write_text(json.dumps(result.as_json()), encoding="utf-8")
         return result
+
+    def _status(self, arm: Arm, launch: Launch) -> int | None:
+        """Run an arm to its end: forked where that is possible, else by its own command."""
+        if arm.processes == 1 and (parent := self._parents.get(_kind(arm))) is not None:
+            try:
+                return parent.run(self.program(arm)[2:], launch.place, self.timeout)
+            except ForkError as error:
+                with self._lock:
+                    is_first = self._parents.pop(_kind(arm), None) is not None
+                    if is_first and not self._stopped:
+                        self.progress(f"Arms on megatron-core {arm.release} import for themselves: {error}")
+                if is_first:
+                    parent.close()
+        return None if self._stopped else run_logged(launch, self.timeout, self._running)
 
     def _result_of_files(self, arm: Arm, end: str) -> ArmResult:
         """The result of what the arm's processes wrote; ``end`` says how they ended, for want of anything better."""
@@ -257,6 +297,11 @@ def firsts(arms: Sequence[Arm]) -> list[Arm]:
     return list(first.values())
 
 
+def _kind(arm: Arm) -> tuple[str, bool]:
+    """What arms share that one process can fork: generation imports more, and a stand-in for flash_attn."""
+    return arm.release, arm.workload == TRAINING
+
+
 def describe(arm: Arm) -> str:
     """An arm in a few words, for progress lines."""
     settings = " ".join(f"{name}={_short(value)}" for name, value in arm.settings.items()) or "eager"
@@ -285,7 +330,7 @@ class Launch:
     cwd: Path
 
 
-def run_logged(launch: Launch, timeout: float, running: set[subprocess.Popen[bytes]]) -> int | None:
+def run_logged(launch: Launch, timeout: float, running: set[int]) -> int | None:
     """Run a command, with its output in its log; return the exit status, None after ``timeout`` seconds, killed.
 
     The process is among ``running`` while it runs.
@@ -300,21 +345,16 @@ def run_logged(launch: Launch, timeout: float, running: set[subprocess.Popen[byt
             cwd=launch.cwd,
             start_new_session=True,
         )
-        running.add(process)
+        running.add(process.pid)
         try:
             return process.wait(timeout)
         except subprocess.TimeoutExpired:
             return None
         finally:
             # Whatever a failed arm leaves behind would hold the GPU's memory.
-            _kill(process)
+            kill(process.pid)
             process.wait()
-            running.discard(process)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+            running.discard(process.pid)
 
 
 def text_of_log(path: Path) -> str:

@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cgmigrate.verify import arms
 from cgmigrate.verify.arms import CRASHED, DONE, MISSING, TIMED_OUT, TRAINING, Arm, Packing, Proxy
 from cgmigrate.verify.mcore import Home, installed
+from cgmigrate.verify.probe.parent import why_not_fork
 from cgmigrate.verify.run import Runner, describe, failure_line, in_order
 from cgmigrate.verify.slurm import script
 
@@ -228,6 +230,119 @@ def _alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+# --- arms that are forked --------------------------------------------------------------------------------
+
+
+def imports_once(folder: Path, imported: str = "", does: str = "") -> Home:
+    """A megatron-core on a CPU: ``imported`` runs when torch is imported, ``does`` when an arm asks it for a GPU."""
+    answer = "\n".join(f"        {line}" for line in [*does.splitlines(), "return False"])
+    files = {
+        "torch/__init__.py": f"import os\n__version__ = '0'\nTensor = None\nHAS_CUDA = False\n{imported}\n"
+        "class cuda:\n    @staticmethod\n    def is_initialized():\n        return HAS_CUDA\n"
+        f"    @staticmethod\n    def is_available():\n{answer}\n"
+        "open(os.path.join(os.path.dirname(__file__), 'imports'), 'a').write('.')\n",
+        "megatron/core/__init__.py": "__version__ = '0.19.2'\n",
+    }
+    for name, text in files.items():
+        (folder / "site" / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "site" / name).write_text(text)
+    return Home(ARM.release, sys.executable, (str(folder / "site"),))
+
+
+def forked(folder: Path, home: Home, timeout: float = 60.0) -> tuple[list[arms.ArmResult], str, int]:
+    """The results of three arms, what was shown, and how often torch was imported."""
+    run, shown = runner(folder, home, timeout)
+    three = [replace(ARM, steps=steps) for steps in (8, 9, 10)]
+    results = run.run(three)
+    assert not run._running
+    return [results[arm.key] for arm in three], "\n".join(shown), len((folder / "site/torch/imports").read_text())
+
+
+def test_an_arm_alone_imports_for_itself(tmp_path: Path) -> None:
+    run, shown = runner(tmp_path, imports_once(tmp_path))
+    run.run([ARM])
+    assert "importing" not in "\n".join(shown)
+
+
+def test_arms_of_a_release_import_once(tmp_path: Path) -> None:
+    does = (
+        "import time; print('in', os.getcwd(), os.getpgrp() == os.getpid(), os.read(0, 1)); raise OSError(time.time())"
+    )
+    results, shown, imports = forked(tmp_path, imports_once(tmp_path, does=does))
+    assert "importing megatron-core 0.19.2 once for 3 arms of training" in shown
+    assert (imports, {result.outcome for result in results}) == (1, {CRASHED})
+    assert len({result.failure for result in results}) == 3, "each has a result of its own"
+    for result in results:
+        place = tmp_path / result.arm.key
+        assert f"in {place} True b''" in (place / "log").read_text()
+        assert "cgmigrate.verify.probe " in result.command, "its own program does the same"
+
+
+def test_generation_imports_for_itself_what_training_does_not(tmp_path: Path) -> None:
+    home = imports_once(tmp_path)
+    run, shown = runner(tmp_path, home)
+    run.run(replace(ARM, steps=n, workload=work) for n in (8, 9) for work in (TRAINING, arms.STATIC, arms.DYNAMIC))
+    assert "once for 2 arms of training" in "\n".join(shown)
+    assert "once for 4 arms of generation" in "\n".join(shown)
+
+
+@pytest.mark.parametrize(
+    ("imported", "reason"),
+    [
+        ("HAS_CUDA = True", "an import initialises CUDA"),
+        ("import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start()", "a thread"),
+        ("import no_such_package", "torch cannot be imported (ModuleNotFoundError: No module named 'no_such_package')"),
+        ("os._exit(3)", "has ended"),
+    ],
+)
+def test_where_the_imports_cannot_be_shared_each_arm_has_its_own(tmp_path: Path, imported: str, reason: str) -> None:
+    own = f"import sys\nif 'cgmigrate.verify.probe.parent' in sys.orig_argv:\n    {imported}"
+    results, shown, imports = forked(tmp_path, imports_once(tmp_path, imported=own))
+    (line,) = (line for line in shown.splitlines() if "import for themselves" in line)
+    assert reason in line
+    assert imports >= len(results), "each arm has imported torch"
+    assert all("cannot import name 'parallel_state'" in result.failure for result in results), "and has gone on"
+
+
+@pytest.mark.parametrize(("answer", "reason"), [(3, ""), (0, "an import initialises the driver of the GPU")])
+def test_the_driver_of_the_gpu_counts_too(monkeypatch: pytest.MonkeyPatch, answer: int, reason: str) -> None:
+    cuda = SimpleNamespace(is_initialized=lambda: False)
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+    monkeypatch.setattr("ctypes.CDLL", lambda name: SimpleNamespace(cuDeviceGetCount=lambda count: answer))
+    assert why_not_fork() == reason
+
+
+@pytest.mark.parametrize(
+    ("does", "outcome", "failure"),
+    [
+        ("print('RuntimeError: CUDA error: misaligned'); sys.stdout.flush(); os._exit(3)", CRASHED,
+         "ended with 3; RuntimeError: CUDA error: misaligned"),
+        ("os.kill(os.getpid(), 9)", CRASHED, "ended with -9; it said nothing"),
+        ("os.kill(os.getpid(), 11)", CRASHED, "ended with -11; it said nothing"),
+        ("print('step 3'); sys.stdout.flush(); import time; time.sleep(600)", TIMED_OUT, "no end after 3 s; step 3"),
+    ],
+)  # fmt: skip
+def test_a_forked_arm_that_does_not_end_well_is_reported_as_any_other(
+    tmp_path: Path, does: str, outcome: str, failure: str
+) -> None:
+    home = imports_once(tmp_path, does=f"import sys\n{does}")
+    results, _, imports = forked(tmp_path, home, timeout=3.0)
+    assert imports == 1
+    assert {(result.outcome, result.failure) for result in results} == {(outcome, failure)}
+    (tmp_path / "alone").mkdir()
+    alone = runner(tmp_path / "alone", home, timeout=3.0)[0].run([ARM])[ARM.key]
+    assert (alone.outcome, alone.failure) == (outcome, failure)
+
+
+def test_imports_that_hang_are_stopped(tmp_path: Path) -> None:
+    home = imports_once(
+        tmp_path, imported="import time\nopen(os.path.dirname(__file__) + '/imports', 'a').write('.')\ntime.sleep(600)"
+    )
+    results, _, _ = forked(tmp_path, home, timeout=1.0)
+    assert {result.outcome for result in results} == {TIMED_OUT}
 
 
 def test_a_release_that_is_not_available(tmp_path: Path) -> None:
