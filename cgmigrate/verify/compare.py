@@ -316,7 +316,7 @@ def graphs_apart(left: ArmResult, right: ArmResult, sizes: bool = True) -> str:
     first, second = capture_in(left), capture_in(right)
     if first is not None and second is not None and first != second:
         requested, other = describe_both(first, second)
-        return f"the settings request {requested} against {other} (this proxy captured the same graphs)"
+        return f"the settings request {requested} against {other} (both arms captured the same graphs)"
     return ""
 
 

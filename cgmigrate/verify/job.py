@@ -138,7 +138,6 @@ class JobSession:
             arm = Arm(source, TRAINING, {}, Proxy(), repeat=len(results))
             results[LEGACY_SOURCE] = ArmResult(arm, MISSING, "it was not run (`--source-command LINE` runs it)")
         verdict, reason, notes = judge(results)
-        reason = reason.replace("this proxy", "this job")
         releases = results[LEGACY_SOURCE].arm.release, results[MIGRATED].arm.release
         keys = {role: result.arm.key for role, result in results.items()}
         shown = {role: key for role, key in keys.items() if results[role].outcome != MISSING}

@@ -17,6 +17,7 @@ from cgmigrate.megatron.gone import ARGUMENTS
 from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, upgrade_rules
 from cgmigrate.megatron.setting import Setting, flag_of
+from cgmigrate.megatron.tables import SWITCHES
 from cgmigrate.megatron.tables import load as load_tables
 from cgmigrate.megatron.versions import parse_release
 from cgmigrate.verify.packs import MODULES, Build, Pack, Pair, Values
@@ -78,7 +79,7 @@ def _forms(
         yield ARGUMENTS, {old.flag: values[0]}, {flag_of(new): values[1]}
     for flag, entry in flags.items():
         if entry.dest == old.name and flag in newer and newer[flag].dest != old.name:
-            is_switch, is_on = entry.action in ("StoreTrue", "StoreFalse"), values[0] is (entry.action == "StoreTrue")
+            is_switch, is_on = entry.action in SWITCHES, values[0] is (entry.action != "StoreFalse")
             words = {flag: True if is_switch else values[0]} if is_on or not is_switch else {}
             yield ARGUMENTS, words, words
 
