@@ -33,7 +33,7 @@ from cgmigrate.cli.options import (
     rules_option,
     shared_options,
 )
-from cgmigrate.cli.program import Program
+from cgmigrate.cli.program import DASHES, Program
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -525,7 +525,8 @@ def _verify_job(options: Mapping[str, Any]) -> int:
     section=PROVE,
     examples=("cgmigrate recommend -- torchrun pretrain_gpt.py --num-layers 8 --bf16",),
 )
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...")
+@click.argument("words", nargs=-1, required=True, metavar="FILE | -- COMMAND...")
+@mcore_option
 @option(
     RUNS, "--measure", "steps", default=20, type=click.IntRange(1, 1000), metavar="STEPS", help="Time this many steps."
 )
@@ -534,11 +535,20 @@ def _verify_job(options: Mapping[str, Any]) -> int:
 )
 @option(RUNS, "--work", default="", metavar="DIR", help="Keep logs and results in DIR.")
 @format_option("full", "json")
-def recommend(command: tuple[str, ...], steps: int, timeout: float, work: str, format: str) -> None:
-    """Run a training job without graphs and with each choice of modules that its model has, and rank the choices.
+@click.pass_context
+def recommend(
+    context: click.Context,
+    words: tuple[str, ...],
+    mcore: tuple[str, ...],
+    steps: int,
+    timeout: float,
+    work: str,
+    format: str,
+) -> None:
+    """Run a training job, or a small model of the structure in FILE, with each choice of graphs, and rank these.
 
     Those with the fewest kernels outside of graphs come first, then those with the least memory. What megatron-core
-    (0.18 or later) refuses is shown with the setting that prevents it.
+    refuses is shown with the setting that prevents it.
 
     \b
     Exit status:
@@ -549,8 +559,12 @@ def recommend(command: tuple[str, ...], steps: int, timeout: float, work: str, f
     from cgmigrate.cli import recommend as recommending
     from cgmigrate.verify.job import JobOptions
 
-    options = JobOptions(command, timeout=timeout, measure=steps)
-    sys.exit(recommending.recommend(options, work, as_json=format == "json"))
+    options, as_json = JobOptions(words, timeout=timeout, measure=steps), format == "json"
+    if context.meta[DASHES]:
+        sys.exit(recommending.recommend_for_job(options, work, as_json=as_json))
+    if len(words) > 1:
+        raise click.UsageError("name one FILE, or write -- before a command")
+    sys.exit(recommending.recommend_for_file(options, mcore, work, as_json=as_json))
 
 
 @main.command(

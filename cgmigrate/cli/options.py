@@ -194,8 +194,7 @@ mcore_option = option(
     "--mcore",
     multiple=True,
     metavar="VERSION[=DIR]",
-    help="Use this release of megatron-core. DIR is a folder or virtual environment that contains it. Without DIR, pip "
-    "downloads its wheel.",
+    help="Use this release of megatron-core, in this folder or virtual environment. Without DIR, pip downloads it.",
 )
 rules_option = option(
     RULES, "--rules", "folders", multiple=True, metavar="DIR", type=str, help="Also load the rules in this directory."

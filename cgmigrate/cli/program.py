@@ -18,7 +18,7 @@ from cgmigrate.text.escaping import in_line, in_text
 
 BROKEN_PIPE = 141
 """128 + SIGPIPE, as shells report it. It is not 0, since the report is incomplete."""
-PROVE = "--prove"
+PROVE, DASHES = "--prove", "--"
 INTERRUPTED = 130
 """128 + SIGINT."""
 
@@ -55,8 +55,9 @@ class Command(click.Command):
 
         With ``--prove``, what is behind ``--`` is a command of the user.
         """
-        if PROVE in args and "--" in args[args.index(PROVE) :]:
-            at = args.index("--", args.index(PROVE))
+        ctx.meta[DASHES] = DASHES in args
+        if PROVE in args and DASHES in args[args.index(PROVE) :]:
+            at = args.index(DASHES, args.index(PROVE))
             args, ctx.meta[PROVE] = args[:at], args[at + 1 :]
         rest = super().parse_args(ctx, args)
         _refuse_empty(ctx)

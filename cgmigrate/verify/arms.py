@@ -92,11 +92,15 @@ class Arm:
     processes: int = 1
     repeat: int = 0
     """Distinguishes a second run of the same arm from the first."""
+    measure: int = 0
+    """How many further steps of training are timed, without the census."""
 
     @property
     def key(self) -> str:
         """A short name that is the same for the same arm: two configurations share it and it runs once."""
-        text = json.dumps(asdict(self), sort_keys=True, default=list)
+        # Results that were recorded before arms were measured keep their names.
+        values = {name: value for name, value in asdict(self).items() if value or name != "measure"}
+        text = json.dumps(values, sort_keys=True, default=list)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property

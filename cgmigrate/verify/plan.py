@@ -74,7 +74,8 @@ class VerifySelection:
     """What to verify: paths, releases, and whether unsafe fixes apply.
 
     ``after`` is a file that holds the migrated form, made by whomever, instead of cgmigrate's own. ``before`` is a
-    revision or a folder with the old form of a project that is migrated already; empty for none.
+    revision or a folder with the old form of a project that is migrated already; empty for none. ``every`` takes sites
+    that migration leaves alone, too.
     """
 
     paths: tuple[str, ...]
@@ -84,6 +85,7 @@ class VerifySelection:
     after: str = ""
     exclude: tuple[str, ...] = ()
     before: str = ""
+    every: bool = False
 
 
 class PlanError(Exception):
@@ -104,7 +106,7 @@ def cases_of(selection: VerifySelection, input_errors: list[str], notes: list[st
     readable = False
     for item, run in _read(selection, paths, input_errors, notes):
         readable = True
-        cases = list(_cases_of_file(item, run, selection.after))
+        cases = list(_cases_of_file(item, run, selection.after, selection.every))
         yield from _cases_at(item.path, cases, lines.pop(os.path.abspath(item.path), ()))
     if input_errors:
         return
@@ -233,14 +235,17 @@ class _Texts:
     diff: str
     after_file: str
     changes: tuple[str, ...]
+    every: bool
 
 
-def _cases_of_file(checked: FileResult, run: Run, after_file: str) -> Iterator[tuple[Case, int, int]]:
+def _cases_of_file(
+    checked: FileResult, run: Run, after_file: str, every: bool = False
+) -> Iterator[tuple[Case, int, int]]:
     """The cases of one file, each with the first and last line of its site."""
     from cgmigrate.lint.examination import settings_of
 
     context = run.context(checked.path)
-    if not checked.text or (texts := _texts(checked, after_file, context.catalogue)) is None:
+    if not checked.text or (texts := _texts(checked, after_file, every, context.catalogue)) is None:
         return
     before, after = (settings_of(document, context) for document in texts.documents)
     yield from _cases_at_sites(checked.path, texts, context, before, after)
@@ -248,7 +253,7 @@ def _cases_of_file(checked: FileResult, run: Run, after_file: str) -> Iterator[t
         yield from _cases_of_new_sites(texts, context, before, after)
 
 
-def _texts(checked: FileResult, after_file: str, catalogue: Catalogue) -> _Texts | None:
+def _texts(checked: FileResult, after_file: str, every: bool, catalogue: Catalogue) -> _Texts | None:
     """Read both texts; return None if the syntax is not read."""
     from cgmigrate.documents.syntax import SHEBANG_BYTES, document_of, syntax_of_file
     from cgmigrate.text.diff import unified_diff
@@ -270,19 +275,21 @@ def _texts(checked: FileResult, after_file: str, catalogue: Catalogue) -> _Texts
         diff=unified_diff(checked.path, checked.text, after) if after != checked.text else "",
         after_file=after_file,
         changes=other_changes(checked.text, after, syntax) if after_file else (),
+        every=every,
     )
 
 
 def _cases_at_sites(
     path: str, texts: _Texts, context: Context, read_before: _ReadSites, read_after: _ReadSites
 ) -> Iterator[tuple[Case, int, int]]:
-    """The cases at the sites of the old text whose settings change or are deprecated."""
+    """The cases at the sites of the old text whose settings change or are deprecated, or at every site."""
     before, after = texts.documents
     for index, (reader, settings) in read_before.items():
         site = before.sites[index]
         twin = _twin(site, before.sites, after.sites)
         migrated = read_after.get(twin, (reader, {}))[1] if twin is not None else {}
-        if not site.written or (dict(settings) == dict(migrated) and not DEPRECATED & settings.keys()):
+        is_kept = not texts.every and dict(settings) == dict(migrated) and not DEPRECATED & settings.keys()
+        if not site.written or is_kept:
             continue
         first = _line_of(texts.before, site.written[0].span.start)
         case = Case(
@@ -412,7 +419,7 @@ class Scale:
 def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[PlannedComparison]:
     """The comparisons of a case; ``versions`` maps minor releases to the available versions."""
     proxy, after = (
-        scale.proxy or _without_mamba(proxy_of(fields, scale.gpus, scale.packing), case)
+        scale.proxy or proxy_for(case, fields, scale.gpus, scale.packing)
         for fields in (case.fields, case.migrated_fields)
     )
     target = versions.get(case.target)
@@ -424,8 +431,9 @@ def planned(case: Case, versions: Mapping[Release, str], scale: Scale) -> list[P
     ]
 
 
-def _without_mamba(proxy: Proxy, case: Case) -> Proxy:
+def proxy_for(case: Case, fields: Mapping[str, Any], gpus: int = 1, packing: Packing | None = None) -> Proxy:
     """Return the proxy; it says that it has no Mamba layers if only the settings show that the model has some."""
+    proxy = proxy_of(fields, gpus, packing)
     named = (word for one in (case.before, case.after) for name in (SCOPE, MODULES) for word in names_in(one.get(name)))
     return replace(proxy, notes=(*proxy.notes, NO_MAMBA)) if "mamba" in named and NO_MAMBA not in proxy.notes else proxy
 

@@ -1,27 +1,32 @@
-"""``recommend``: which modules a job may capture, and what each choice costs and gains, by running the job with them.
+"""``recommend``: which modules a model may capture, and what each choice costs and gains, by running it with them.
 
-The job says what its model has: the classes that its eager form calls. A choice that megatron-core refuses is shown
-with its reason. Kernels outside of graphs and the memory of graphs repeat exactly; times are those of this machine.
+What runs is a job, or the proxy of a configuration. It says what its model has: the classes that its eager form calls.
+A choice that megatron-core refuses is shown with its reason. Kernels outside of graphs and the memory of graphs repeat
+exactly; times are those of this machine.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 from cgmigrate.lint.job_messages import findings_in
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.capture import capture_of
-from cgmigrate.megatron.releases import NEWEST
+from cgmigrate.megatron.releases import NEWEST, SPLIT_IN
 from cgmigrate.megatron.settings import IMPL, MODULES
 from cgmigrate.megatron.types import Reader, Rejected
-from cgmigrate.verify.arms import DONE, EAGER, ArmResult, Rank
-from cgmigrate.verify.job import JobForm, JobSession
+from cgmigrate.text.plurals import counted
+from cgmigrate.verify.arms import DONE, EAGER, TRAINING, Arm, ArmResult, Rank
+from cgmigrate.verify.job import STEPS, JobForm, JobSession
+from cgmigrate.verify.mcore import Home, not_available
 from cgmigrate.verify.measures import kernels_outside
 from cgmigrate.verify.metrics import modules_of
+from cgmigrate.verify.plan import PlanError, VerifySelection, cases_of, proxy_for
+from cgmigrate.verify.run import Runner
 
 _EXPERTS = "moe"
 """The module of whole layers of experts, which cannot be captured together with parts of them."""
@@ -49,8 +54,8 @@ class Choice:
     @property
     def words(self) -> str:
         """The settings as YAML in one line."""
-        modules = self.settings.get(MODULES)
-        own = f", {MODULES}: [{', '.join(map(str, modules))}]" if isinstance(modules, Sequence) and modules else ""
+        modules = _modules(self.settings)
+        own = f", {MODULES}: [{', '.join(map(str, modules))}]" if modules else ""
         return f"{IMPL}: {self.settings[IMPL]}{own}"
 
 
@@ -65,16 +70,62 @@ class Recommendation:
     why: str = ""
 
 
-def recommend(session: JobSession, rules: Mapping[str, Rule]) -> Recommendation:
-    """Run a job without graphs and with each choice that its model allows."""
-    form = JobForm(EAGER, shlex.join(session.options.command), Path.cwd())
-    eager = session.result(form, 0)
+Runs = Callable[[Iterable[Mapping[str, object]]], Iterable[tuple[ArmResult, Path]]]
+"""Runs a model with each of some settings, none for eager; returns each result, with its log."""
+
+
+def runs_of_job(session: JobSession) -> Runs:
+    """Return what runs a job with settings."""
+
+    def run(every: Iterable[Mapping[str, object]]) -> Iterator[tuple[ArmResult, Path]]:
+        for settings in every:
+            names = [str(settings[IMPL]), *map(str, _modules(settings))] if settings else [EAGER]
+            form = JobForm("-".join(names), shlex.join(session.options.command), Path.cwd(), settings=settings or None)
+            yield session.result(form, 0), session.folder / form.role / "log"
+
+    return run
+
+
+def runs_of_proxy(runner: Runner, arm: Arm) -> Runs:
+    """Return what runs a proxy with settings."""
+
+    def run(every: Iterable[Mapping[str, object]]) -> list[tuple[ArmResult, Path]]:
+        arms = [replace(arm, settings=settings) for settings in every]
+        results = runner.run(arms)
+        return [(results[one.key], runner.folder / one.key / "log") for one in arms]
+
+    return run
+
+
+def arm_of_file(path: str, homes: Mapping[str, Home], measure: int) -> Arm:
+    """Return the eager arm of the proxy of a configuration (FILE or FILE:LINE). Raises PlanError."""
+    errors: list[str] = []
+    cases = list(cases_of(VerifySelection((path,), every=True), errors, errors))
+    models = {repr(sorted(case.fields.items(), key=str)): case for case in cases}
+    if not models:
+        none = f"{path} has no setting of graphs, which would show the model (`{IMPL}: none` is one)"
+        raise PlanError(errors[0] if errors else none)
+    if len(models) > 1:
+        places = ", ".join(case.name for case in models.values())
+        raise PlanError(f"{path} configures {counted(len(models), 'model')}: name one of {places}")
+    newest = max(homes.values(), key=lambda home: home.release, default=None)
+    if newest is None or newest.release < SPLIT_IN:
+        raise PlanError(not_available(NEWEST))
+    (case,) = models.values()
+    return Arm(newest.version, TRAINING, {}, proxy_for(case, case.fields), STEPS, measure=measure)
+
+
+def recommend(run: Runs, rules: Mapping[str, Rule], *, is_proxy: bool = False) -> Recommendation:
+    """Run a model without graphs and with each choice that it allows."""
+    ((eager, _),) = run([{}])
     if eager.outcome != DONE or not eager.ranks:
         return Recommendation((), eager.failure or "it wrote no result")
     first = eager.ranks[0]
-    tried = [_choice(session, form, settings, first, rules) for settings in choices_of(modules_of(first))]
+    choices = list(choices_of(modules_of(first)))
+    tried = [_choice(one, *result, first, rules) for one, result in zip(choices, run(choices), strict=True)]
     ran = sorted((one for one in tried if not one.refused), key=lambda one: (one.outside, one.pool_bytes))
-    best, why = _best(ran, first)
+    # How long the GPU of a small model is busy says nothing of a large one.
+    best, why = _best(ran, replace(first, timed=()) if is_proxy else first)
     return Recommendation((*ran, *(one for one in tried if one.refused)), best=best, why=why)
 
 
@@ -99,15 +150,16 @@ def _is_accepted(modules: Sequence[str]) -> bool:
     return not isinstance(capture_of(settings, NEWEST, Reader.CONFIG), Rejected)
 
 
+def _modules(settings: Mapping[str, object]) -> Sequence[object]:
+    modules = settings.get(MODULES)
+    return modules if isinstance(modules, list) else ()
+
+
 def _choice(
-    session: JobSession, form: JobForm, settings: Mapping[str, object], eager: Rank, rules: Mapping[str, Rule]
+    settings: Mapping[str, object], result: ArmResult, log: Path, eager: Rank, rules: Mapping[str, Rule]
 ) -> Choice:
-    modules = settings[MODULES]
-    assert isinstance(modules, list)
-    role = "-".join((str(settings[IMPL]), *modules))
-    result = session.result(JobForm(role, form.line, form.cwd, settings=settings), 0)
     if result.outcome != DONE or not result.ranks:
-        return Choice(settings, _refusal(result, session.folder / role / "log", rules))
+        return Choice(settings, _refusal(result, log, rules))
     rank = result.ranks[0]
     if not rank.graphs:
         return Choice(settings, "no graph was captured")
@@ -136,8 +188,8 @@ def _best(ran: Sequence[Choice], eager: Rank) -> tuple[Choice | None, str]:
     right = [one for one in ran if one.is_as_eager] or list(ran)
     if not right:
         return None, "no choice runs"
-    host = (median(eager.timed) - eager.busy) / eager.launched if eager.timed and eager.launched else 0.0
-    enough = [one for one in right if one.outside * host <= eager.busy]
-    if enough:
-        return min(enough, key=lambda one: one.pool_bytes), _NO_GAIN
+    if eager.timed and eager.launched:
+        host = (median(eager.timed) - eager.busy) / eager.launched
+        if enough := [one for one in right if one.outside * host <= eager.busy]:
+            return min(enough, key=lambda one: one.pool_bytes), _NO_GAIN
     return right[0], "it leaves the fewest kernels outside of graphs"

@@ -14,10 +14,13 @@ import pytest
 
 from cgmigrate.cli.recommend import _text
 from cgmigrate.lint.rules import load
-from cgmigrate.verify.arms import CRASHED, DONE, TRAINING, Arm, ArmResult, Graph, Proxy, Rank
+from cgmigrate.verify.arms import CRASHED, DONE, REFUSED, TRAINING, Arm, ArmResult, Graph, Proxy, Rank
 from cgmigrate.verify.job import JobForm, JobOptions, JobSession
+from cgmigrate.verify.mcore import Home
 from cgmigrate.verify.metrics import modules_of
-from cgmigrate.verify.recommend import Recommendation, choices_of, recommend
+from cgmigrate.verify.plan import PlanError
+from cgmigrate.verify.recommend import Recommendation, arm_of_file, choices_of, recommend, runs_of_job
+from cgmigrate.verify.run import Runner
 
 TE = "transformer_engine"
 EAGER = Rank(0, losses=("0x1",), timed=(0.1, 0.1), busy=0.01, launched=1000, eager=({"SelfAttention": 4, "MLP": 4},))
@@ -44,7 +47,7 @@ class Session(JobSession):
 
 
 def recommended(folder: Path) -> Recommendation:
-    return recommend(Session(JobOptions(("train",)), folder, print), load([]))
+    return recommend(runs_of_job(Session(JobOptions(("train",)), folder, print)), load([]))
 
 
 @pytest.mark.parametrize(
@@ -109,3 +112,98 @@ def test_a_job_without_graphs_on_a_cpu_has_no_choice(project: Path, cgmigrate: C
     data = json.loads(result.stdout)
     assert {one["refused"] for one in data["choices"]} == {"no graph was captured"}
     assert data["why"] == "no choice runs"
+
+
+# --- a file ------------------------------------------------------------------------------------------------
+
+HOMES = {version: Home(version, sys.executable) for version in ("0.17.1", "0.18.2", "0.19.2")}
+DENSE = "model:\n  num_layers: 32\n  hidden_size: 4096\n  normalization: LayerNorm\n  cuda_graph_impl: none\n"
+EXPERTS = DENSE + "  num_moe_experts: 64\n  moe_router_topk: 8\n  moe_token_dispatcher_type: alltoall\n"
+
+
+def arm_of(folder: Path, text: str, line: str = "") -> Arm:
+    (folder / "a.yaml").write_text(text)
+    return arm_of_file(f"{folder / 'a.yaml'}{line}", HOMES, 20)
+
+
+def test_a_file_stands_for_a_small_model_that_captures_nothing(tmp_path: Path) -> None:
+    arm = arm_of(tmp_path, DENSE)
+    assert (arm.release, arm.settings, arm.steps, arm.measure) == ("0.19.2", {}, 12, 20)
+    assert arm.proxy.fields == {"normalization": "LayerNorm"}
+    assert arm_of(tmp_path, EXPERTS).proxy.fields["num_moe_experts"] == 4
+
+
+@pytest.mark.parametrize(
+    "settings", ["cuda_graph_impl: local\n  cuda_graph_scope: full_iteration", "cuda_graph_modules: [attn]"]
+)
+def test_what_the_file_captures_does_not_matter(tmp_path: Path, settings: str) -> None:
+    assert arm_of(tmp_path, DENSE.replace("cuda_graph_impl: none", settings)) == arm_of(tmp_path, DENSE)
+
+
+def test_one_of_several_models_is_named(tmp_path: Path) -> None:
+    two = DENSE + EXPERTS.replace("model:", "second:")
+    with pytest.raises(PlanError, match=r"a.yaml configures 2 models: name one of .*a.yaml:5, .*a.yaml:10"):
+        arm_of(tmp_path, two)
+    assert arm_of(tmp_path, two, ":10") == arm_of(tmp_path, EXPERTS)
+    assert arm_of(tmp_path, DENSE + DENSE.replace("model:", "second:")) == arm_of(tmp_path, DENSE)
+
+
+def test_a_file_that_shows_no_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match="has no setting of graphs"):
+        arm_of(tmp_path, "model:\n  num_layers: 32\n")
+    with pytest.raises(PlanError, match="owner is ambiguous"):
+        arm_of(tmp_path, DENSE.replace("cuda_graph_impl: none", "enable_cuda_graph: true"))
+    with pytest.raises(PlanError, match="not valid YAML"):
+        arm_of(tmp_path, "model: [\n  cuda_graph_impl: none\n")
+    (tmp_path / "a.yaml").write_text(DENSE)
+    with pytest.raises(PlanError, match=r"megatron-core 0.19 is not available"):
+        arm_of_file(str(tmp_path / "a.yaml"), {"0.17.1": HOMES["0.17.1"]}, 20)
+
+
+def test_an_arm_that_is_not_measured_keeps_its_name() -> None:
+    arm = Arm("0.19.2", TRAINING, {}, Proxy())
+    assert (arm.key, replace(arm, measure=20).key != arm.key) == ("c3763c859bef", True)
+
+
+@pytest.fixture
+def on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose runs have these results."""
+
+    def run(self: Runner, arms: Any) -> dict[str, ArmResult]:
+        for arm in arms:
+            kernels = 100 * len(arm.settings.get("cuda_graph_modules", ()))
+            rank = replace(EAGER, graphs=(graph(kernels),) if kernels else (), pool_bytes=kernels << 20)
+            self.results[arm.key] = ArmResult(arm, DONE, ranks=(rank,))
+            if arm.settings and not kernels:
+                log = self.folder / arm.key / "log"
+                log.parent.mkdir()
+                log.write_text("ValueError: no graphs of this kind\n")
+                self.results[arm.key] = ArmResult(arm, REFUSED, "ValueError: no graphs of this kind")
+        return self.results
+
+    monkeypatch.setattr(Runner, "run", run)
+    monkeypatch.setattr("cgmigrate.verify.session.gpu_count", lambda: 1)
+    monkeypatch.setattr("cgmigrate.verify.mcore.homes_of", lambda *_: HOMES)
+
+
+def test_a_file_has_the_table_of_a_job(project: Path, cgmigrate: Callable[..., Any], on_a_gpu: None) -> None:
+    # With the share of a job, no gain would be left: a small model is not busy as long as a large one.
+    (project / "a.yaml").write_text(DENSE)
+    result = cgmigrate("recommend", "a.yaml", "--work", str(project.parent / "work"))
+    assert result.exit_code == 0, result.stderr
+    assert "note: memory and times are those of 4 small layers" in result.stderr
+    head, first, *_, taken = result.stdout.splitlines()
+    assert head.startswith("kernels outside") and first.startswith("600 of 1000")
+    assert "cuda_graph_impl: local: ValueError: no graphs of this kind" in result.stdout
+    assert "[attn, mlp]`: it leaves the fewest kernels outside" in taken
+
+
+def test_a_file_needs_a_gpu_and_a_command_two_dashes(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    (project / "a.yaml").write_text(DENSE)
+    (project / "0.19.2/megatron/core").mkdir(parents=True)
+    info = "MAJOR = 0\nMINOR = 19\nPATCH = 2\nPRE_RELEASE = ''\n"
+    (project / "0.19.2/megatron/core/package_info.py").write_text(info)
+    result = cgmigrate("recommend", "a.yaml", "--mcore", "0.19.2=0.19.2")
+    assert (result.exit_code, "this machine has no GPU" in result.stderr) == (2, True), result.stderr
+    result = cgmigrate("recommend", "torchrun", "pretrain_gpt.py")
+    assert (result.exit_code, "write -- before a command" in result.stderr) == (2, True)

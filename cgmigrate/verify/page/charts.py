@@ -9,8 +9,10 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from cgmigrate.verify.arms import EAGER, EAGER_AGAIN, EAGER_SOURCE, LEGACY_SOURCE, LEGACY_TARGET, MIGRATED
+from cgmigrate.verify.metrics import Times
 
 WIDTH, HEIGHT = 480.0, 280.0
 LEFT, RIGHT, TOP, BOTTOM = 64.0, 12.0, 26.0, 40.0
@@ -109,7 +111,7 @@ class _Frame:
 
 def loss_chart(curves: Sequence[Curve], ident: str, summary: str) -> LineChart | None:
     """The losses of all arms; None where no loss is finite."""
-    return _chart(curves, _Words(ident, "Loss at each step, all arms", summary, "loss (nats)"))
+    return _chart(curves, partial(LineChart, ident, "Loss at each step, all arms", summary, "loss (nats)"))
 
 
 def difference_chart(curves: Sequence[Curve], ident: str, summary: str) -> LineChart | None:
@@ -121,7 +123,8 @@ def difference_chart(curves: Sequence[Curve], ident: str, summary: str) -> LineC
     power = _power(max(finite, default=0.0))
     unit = f"difference (10{str(power).translate(_RAISED)} nats)" if power else "difference (nats)"
     scaled = [Curve(curve.role, curve.name, tuple(value / 10.0**power for value in curve.values)) for curve in curves]
-    return _chart(scaled, _Words(ident, "Difference from eager at each step, all arms", summary, unit), with_zero=True)
+    made = partial(LineChart, ident, "Difference from eager at each step, all arms", summary, unit)
+    return _chart(scaled, made, with_zero=True)
 
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -136,17 +139,7 @@ def _power(most: float) -> int:
     return 0 if -2 <= power <= 3 else power
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """What a chart says in words, as the fields of ``LineChart`` of these names."""
-
-    ident: str
-    title: str
-    summary: str
-    unit: str
-
-
-def _chart(curves: Sequence[Curve], words: _Words, *, with_zero: bool = False) -> LineChart | None:
+def _chart(curves: Sequence[Curve], made: partial[LineChart], *, with_zero: bool = False) -> LineChart | None:
     finite = [value for curve in curves for value in curve.values if _drawn(value)]
     if not finite:
         return None
@@ -161,16 +154,7 @@ def _chart(curves: Sequence[Curve], words: _Words, *, with_zero: bool = False) -
     groups = _alike(curves, frame)
     lines = (_line(curve, frame, place, len(group)) for group in groups for place, curve in enumerate(group))
     zero = f"{frame.y(0.0):.1f}" if with_zero else ""
-    return LineChart(
-        words.ident,
-        words.title,
-        words.summary,
-        words.unit,
-        values=_values(frame, ticks),
-        steps=_steps(frame),
-        lines=tuple(lines),
-        zero=zero,
-    )
+    return made(values=_values(frame, ticks), steps=_steps(frame), lines=tuple(lines), zero=zero)
 
 
 def shape_of(role: str) -> str:
@@ -276,27 +260,15 @@ class BarChart:
     bars: tuple[TimeBar, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What a bar shows: the median, the shortest and the longest time (s), and ``note``, the time in words."""
-
-    role: str
-    name: str
-    median: float
-    least: float
-    most: float
-    note: str
-
-
-def bar_chart(measured: Sequence[Measured], title: str) -> BarChart:
-    """The times as shares of the longest."""
-    longest = max((time.most for time in measured), default=0.0) or 1.0
+def bar_chart(measured: Sequence[tuple[str, str, str, Times]], title: str) -> BarChart:
+    """The times as shares of the longest: the role, the name and the words of each bar, with its times."""
+    longest = max((times.most for *_, times in measured), default=0.0) or 1.0
 
     def share(seconds: float) -> str:
         return f"{100 * seconds / longest:.2f}%"
 
-    bars = tuple(
-        TimeBar(time.role, time.name, time.note, share(time.median), share(time.least), share(time.most))
-        for time in measured
+    bars = (
+        TimeBar(role, name, note, share(times.median), share(times.least), share(times.most))
+        for role, name, note, times in measured
     )
-    return BarChart(title, bars)
+    return BarChart(title, tuple(bars))

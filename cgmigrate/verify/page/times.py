@@ -9,7 +9,7 @@ from cgmigrate.verify import metrics
 from cgmigrate.verify.arms import EAGER, EAGER_AGAIN
 from cgmigrate.verify.metrics import Times
 from cgmigrate.verify.page.arm_views import ArmView, is_training
-from cgmigrate.verify.page.charts import BarChart, Measured, bar_chart
+from cgmigrate.verify.page.charts import BarChart, bar_chart
 
 REPEATS = 0.05
 """Two eager runs may be apart by this share of the faster one; beyond it a ratio of speeds says nothing."""
@@ -36,10 +36,7 @@ def times_of(arms: Sequence[ArmView]) -> TimeView:
     for arm, times in timed:
         if arm.is_eager and not why:
             eager.setdefault(arm.release, times.median)
-    measured = [
-        Measured(arm.role, arm.name, times.median, times.least, times.most, _in_words(arm, times, eager))
-        for arm, times in timed
-    ]
+    measured = [(arm.role, arm.name, _in_words(arm, times, eager), times) for arm, times in timed]
     return TimeView(unit, bar_chart(measured, f"Time of a {unit}, all arms"), why)
 
 

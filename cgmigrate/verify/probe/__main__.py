@@ -60,10 +60,9 @@ def _run(arm: Arm, states: Path, result: dict[str, Any]) -> None:
     proxy_model.same_start(model, states / state)
     torch.cuda.reset_peak_memory_stats()
     if training:
-        from cgmigrate.verify.probe.training import rng_digest, train
+        from cgmigrate.verify.probe.training import train
 
         measured = train(model, config, arm, census)
-        measured["rng"] = rng_digest()
     else:
         from cgmigrate.verify.probe.generation import generate
 

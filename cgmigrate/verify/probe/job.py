@@ -254,10 +254,8 @@ class Job:
             seconds=tuple(self.census.seconds),
             peak_bytes=torch.cuda.max_memory_allocated(),
             reserved_bytes=self.reserved or torch.cuda.max_memory_reserved(),
-            timed=tuple(self.times.seconds),
-            busy=self.times.busy,
-            launched=self.times.launched,
             pool_bytes=self.pool,
+            **self.times.measured(),
         )
 
 

@@ -48,6 +48,10 @@ class Times:
         self._start = time.perf_counter()
         return True
 
+    def measured(self) -> dict[str, Any]:
+        """Return the figures by the names that ``arms.Rank`` has for them."""
+        return {"timed": tuple(self.seconds), "busy": self.busy, "launched": self.launched}
+
     def _wait_for_others(self) -> None:
         """Wait until no other job times its steps; the first rank waits for all of them."""
         import torch

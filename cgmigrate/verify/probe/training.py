@@ -17,39 +17,54 @@ import torch
 from cgmigrate.verify.arms import Arm, Proxy
 from cgmigrate.verify.probe.census import Census
 from cgmigrate.verify.probe.model import SEED
+from cgmigrate.verify.probe.times import Times, pool_bytes
 
 LEARNING_RATE = 1e-3
 
 
 def train(model: Any, config: Any, arm: Arm, census: Census) -> dict[str, Any]:
-    """Train ``arm.steps`` steps; return losses, gradient norms (``float.hex``) and a digest of parameters a step."""
+    """Train ``arm.steps`` steps; return losses, gradient norms (``float.hex``) and a digest of parameters a step.
+
+    Then time ``arm.measure`` steps.
+    """
     chunks = _wrapped(model, config, arm.proxy)
     optimizer = _optimizer(chunks, arm.proxy)
     config.grad_scale_func = optimizer.scale_loss
     schedule, helper = _schedule(config), _helper(config, chunks, optimizer, arm.proxy)
+
+    def one_step(step: int) -> tuple[Any, Any]:
+        for chunk in chunks:
+            chunk.zero_grad_buffer()
+        optimizer.zero_grad()
+        reduced = schedule(
+            forward_step_func=_forward_step,
+            data_iterator=[_batches(arm.proxy, step)],
+            model=chunks,
+            num_microbatches=arm.proxy.microbatches,
+            seq_length=arm.proxy.sequence,
+            micro_batch_size=arm.proxy.micro_batch,
+            forward_only=False,
+        )
+        return reduced, optimizer.step()[1]
+
     losses, norms, digests = [], [], []
     for step in range(arm.steps):
         if helper is not None and step == config.cuda_graph_warmup_steps:
             helper.create_cudagraphs()
         with census.step():
-            for chunk in chunks:
-                chunk.zero_grad_buffer()
-            optimizer.zero_grad()
-            reduced = schedule(
-                forward_step_func=_forward_step,
-                data_iterator=[_batches(arm.proxy, step)],
-                model=chunks,
-                num_microbatches=arm.proxy.microbatches,
-                seq_length=arm.proxy.sequence,
-                micro_batch_size=arm.proxy.micro_batch,
-                forward_only=False,
-            )
-            _, norm, _ = optimizer.step()
+            reduced, norm = one_step(step)
         if reduced:
             losses.append(float(torch.stack([item["loss"].detach().float() for item in reduced]).mean()).hex())
         norms.append(float(norm or 0.0).hex())
         digests.append(_digest(param for chunk in chunks for param in chunk.parameters()))
-    return {"losses": losses, "gradient_norms": norms, "parameters": digests}
+    measured = {"losses": losses, "gradient_norms": norms, "parameters": digests, "rng": rng_digest()}
+    if not arm.measure:
+        return measured
+    census.uninstall()
+    times = Times(arm.measure)
+    while times.goes_on():
+        one_step(arm.steps)
+    return {**measured, **times.measured(), "pool_bytes": pool_bytes()}
 
 
 def captures_iteration(config: Any) -> bool:
