@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -53,6 +54,13 @@ _NOT_LOADED = (
     "no process of the command trained with megatron-core where the observer was loaded: `python -I`, containers and "
     "clean environments do not pass PYTHONPATH and CGMIGRATE_JOB on"
 )
+_OF_RAY = (
+    "no worker of Ray trained with megatron-core where the observer was loaded: a `runtime_env` of the job has to pass "
+    "PYTHONPATH and CGMIGRATE_JOB on, as NeMo-RL's does, whose policy trains with megatron-core where "
+    "`policy.megatron_cfg.enabled` is true"
+)
+_USES_RAY = re.compile(r"local Ray instance|Connected to Ray cluster|ray\.exceptions\.")
+"""What Ray's driver logs when it has started, or when a worker failed."""
 _SITE = Path(OBSERVER, "sitecustomize.py")
 """What starts the observer in each process: the one of `fix --prove`, which imports a module of this name."""
 _OBSERVER = "cgmigrate_observer.py"
@@ -172,9 +180,9 @@ class JobSession:
         of_command = self._changed(("-",), (str(cwd / _COMMAND), text.encode("utf-8", "surrogateescape")))
         command, *_ = (*of_command.values(), (text, text))
         named = [word for part in self.options.command for word in (part, part.rpartition("=")[2])]
-        files = [*(word for word in named if os.path.isfile(word)), *self.options.also]
+        files = dict.fromkeys([*(word for word in named if os.path.isfile(word)), *self.options.also])
         root = os.path.realpath(checkout_of(str(cwd)) or cwd)
-        inside = [path for path in dict.fromkeys(files) if is_below(os.path.realpath(path), root)]
+        inside = [path for path in files if is_below(os.path.realpath(path), root)]
         self.notes += [f"{path} is outside of {root} and stays as it is" for path in files if path not in inside]
         changed = self._changed(inside)
         every = {"the command": command, **changed}
@@ -246,11 +254,14 @@ class JobSession:
         result = replace(result_of_ranks(arm, files), command=form.line)
         if files:
             return result
-        if status is None:
-            return replace(result, outcome=TIMED_OUT, failure=f"no end after {self.options.timeout:.0f} s")
-        failure = failure_line(text_of_log(place / "log")) if status else ""
-        outcome = CRASHED if status else MISSING
-        return replace(result, outcome=outcome, failure=f"ended with {status}; {failure}" if status else _NOT_LOADED)
+        log = text_of_log(place / "log")
+        unseen = _OF_RAY if _USES_RAY.search(log) else _NOT_LOADED
+        if status == 0:
+            return replace(result, outcome=MISSING, failure=unseen)
+        end = f"no end after {self.options.timeout:.0f} s"
+        end = end if status is None else f"ended with {status}; {failure_line(log)}"
+        why = f"; {unseen}" if unseen == _OF_RAY or status is None else ""
+        return replace(result, outcome=CRASHED if status else TIMED_OUT, failure=end + why)
 
     def _release(self, form: JobForm) -> Release:
         is_source = form.role == LEGACY_SOURCE

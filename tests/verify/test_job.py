@@ -151,3 +151,64 @@ def test_three_numbers_of_layers_are_too_few(verify: Callable[..., Any]) -> None
     result = verify(sys.executable, "pretrain_gpt.py", options=("--layers", "1,2,4"))
     assert result.exit_code == 2
     assert "it takes at least 4 numbers, such as 2,4,6,8" in result.stderr
+
+
+# --- policies that Ray's workers train -------------------------------------------------------------------
+
+POLICY = '''\
+"""A policy: log-probabilities before each step, and losses that are plain numbers."""
+import torch
+import pretrain_gpt
+from megatron.core.optimizer.optimizer import ChainedOptimizer
+from megatron.core.pipeline_parallel.schedules import get_forward_backward_func
+from megatron.core.transformer.transformer_config import TransformerConfig
+
+
+class MLP(pretrain_gpt.Model):
+    pass
+
+
+torch.manual_seed(1)
+policy = MLP(TransformerConfig())
+optimizer, schedule = ChainedOptimizer(policy.parameters()), get_forward_backward_func()
+while True:
+    common = {"forward_step_func": lambda data, one: one(data), "data_iterator": torch.ones(2, 4), "model": [policy]}
+    schedule(**common, num_microbatches=5, forward_only=True)
+    schedule(**common, num_microbatches=2)
+    optimizer.step()
+'''
+DRIVER = """\
+import os, subprocess, sys
+print("INFO worker.py -- Started a local Ray instance.", flush=True)
+environment = {name: value for name, value in os.environ.items() if PASSES or not name.startswith(("PYTHON", "CGM"))}
+sys.exit(subprocess.run([sys.executable, "policy.py"], env={**environment, "RANK": "0"}).returncode and 1)
+"""
+
+
+def test_what_a_worker_of_ray_trains_is_observed_where_its_environment_is_passed_on(
+    job: Path, verify: Callable[..., Any]
+) -> None:
+    (job / "policy.py").write_text(POLICY)
+    schedules = job / "megatron/core/pipeline_parallel/schedules.py"
+    schedules.write_text(schedules.read_text().replace("loss.detach()", "loss.item()"))
+    (job / "run_grpo.py").write_text(DRIVER.replace("PASSES", "True"))
+    result = verify(sys.executable, "run_grpo.py")
+    assert (result.exit_code, comparison(result)["verdict"]) == (0, "equivalent, but")
+    rank = ranks(job, "migrated")["rank"]
+    assert len(rank["losses"]) == 6
+    assert rank["eager"] == [{"MLP": 2}] * 6, "log-probabilities are no part of a step"
+
+
+def test_workers_of_ray_that_are_not_observed_are_named(job: Path, verify: Callable[..., Any]) -> None:
+    (job / "policy.py").write_text("import sys; sys.exit('ray.exceptions.RayTaskError: OutOfMemoryError')")
+    (job / "run_grpo.py").write_text(DRIVER.replace("PASSES", "False"))
+    reason = comparison(verify(sys.executable, "run_grpo.py"))["reason"]
+    assert "ended with 1" in reason
+    assert "no worker of Ray trained with megatron-core where the observer was loaded" in reason
+    assert "`policy.megatron_cfg.enabled` is true" in reason
+
+
+def test_a_job_that_trains_unobserved_until_the_clock_stops_it_says_so(job: Path, verify: Callable[..., Any]) -> None:
+    isolated = (sys.executable, "-I", "-c", "import time; time.sleep(60)")
+    reason = comparison(verify(*isolated, options=("--timeout", "1")))["reason"]
+    assert "no end after 1 s; no process of the command trained with megatron-core" in reason

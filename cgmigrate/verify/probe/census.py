@@ -82,6 +82,7 @@ class Census:
         self._start = 0.0
         self._real: tuple[Any, ...] = ()
         self.seconds: list[float] = []
+        self.counts_calls = True
 
     def install(self) -> None:
         """Wrap the methods; once a process."""
@@ -183,7 +184,7 @@ class Census:
         if name not in PARTS:
             return
         if (record := self._capturing) is None:
-            if self._in_step:
+            if self._in_step and self.counts_calls:
                 self._eager[-1][name] += 1
             return
         if name not in record.modules:

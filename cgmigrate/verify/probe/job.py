@@ -112,11 +112,15 @@ class Job:
 
         @functools.wraps(schedule)
         def run(*args: Any, **named: Any) -> Any:
+            # An evaluation, or the log-probabilities of a policy, are no part of the training that is compared.
+            trains = not named.get("forward_only")
             with self.noted():
-                if not self.norms and not self.census.begun:
+                if trains and not self.norms and not self.census.begun:
                     self.census.begin_step()
+                self.census.counts_calls = trains
             result = schedule(*args, **named)
-            if not named.get("forward_only"):
+            self.census.counts_calls = True
+            if trains:
                 self.model, self.outputs = named.get("model", self.model), result
             return result
 
@@ -312,13 +316,16 @@ def _after(owner: Any, name: str, act: Callable[..., None]) -> None:
 
 def _loss(outputs: Any) -> float | None:
     """Return the mean loss of the microbatches: a tensor each, or a sum over tokens with their number."""
+    import torch
+
     values = []
     for output in outputs or ():
         first = next(iter(output.values())) if isinstance(output, dict) and output else None
         first = first[0] if isinstance(first, (tuple, list)) else first
         if first is None:
             return None
-        value = first.detach().double().flatten()
+        # A plain number, as policies of NeMo-RL have it, is one as well.
+        value = torch.as_tensor(first).detach().double().flatten()
         values.append(float(value[0] / value[1]) if value.numel() == 2 else float(value.mean()))
     return sum(values) / len(values) if values else None
 
