@@ -77,7 +77,7 @@ class UseOwners:
         elif isinstance(node, ast.Name) and (function := self.source.function_of(node)) is not None:
             for part in walk(function):
                 match part:
-                    case ast.Assign(targets=[target], value=ast.Call(func=func)) if _binds(target, node.id):
+                    case ast.Assign(targets=[target], value=ast.Call(func=func)) if node.id in bound_by(target):
                         name = dotted(func)
                     case ast.arg(arg=bound, annotation=ast.Name() | ast.Attribute() as annotation) if bound == node.id:
                         name = dotted(annotation)
