@@ -239,15 +239,15 @@ def fix(selection: Selection, reporting: Reporting, undo: bool, mode: FixMode, p
 @option(FIXES, "--fix", "writes", is_flag=True, help="Apply safe fixes.")
 @option(FIXES, "--unsafe-fixes", is_flag=True, help="With --diff or --fix: also apply unsafe fixes.")
 @option(FIXES, "--keep-defaults", is_flag=True, help="Write the former default where a release changed it.")
+@option(FIXES, "--hybrid", is_flag=True, help="Rewrite GPT as hybrid models.")
 @option(FIXES, "--step", "steps", is_flag=True, help="With --fix: one minor release after the other.")
 @option(FIXES, "--commit", "commits", is_flag=True, help="With --fix: commit each set of files that is written.")
 def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> None:
     """Show what changes between two releases in the files in PATHS (default: the working directory), worst first.
 
     Beside the rules of `check` it has those whose codes begin with UPG (`cgmigrate rules` lists them): settings, flags
-    and attributes of arguments that are renamed or gone, defaults that changed and are not written, and imports and
-    calls of Megatron-LM and Megatron-Bridge that a release does not take. With --output-format, each diagnostic is
-    shown as `check` does.
+    and attributes that are renamed or gone, defaults that changed and are not written, and imports and calls of
+    Megatron-LM and Megatron-Bridge that a release rejects. --output-format shows each diagnostic as `check` does.
 
     \b
     Exit status:

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 _OF_FILES = ("config", "isolated", "baseline")
 _OF_RULES = (*CODES, "per_file_ignores", "preview", "rule_folders")
-_KEPT = frozenset(("source", "target", "keep_defaults", "raise_pin", "docs", "exclude", *_OF_RULES, *_OF_FILES))
+_KEPT = frozenset(
+    ("source", "target", "keep_defaults", "hybrid", "raise_pin", "docs", "exclude", *_OF_RULES, *_OF_FILES)
+)
 """Options of this run that the next one needs as well."""
 
 

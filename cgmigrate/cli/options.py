@@ -35,6 +35,7 @@ class Selection(NamedTuple):
     per_file_ignores: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     keep_defaults: bool = False
+    hybrid: bool = False
     raise_pin: bool = False
     preview: bool = False
     exclude: tuple[str, ...] = ()

@@ -209,6 +209,8 @@ class SiteCase:
     """Why it is rewritten only with --unsafe-fixes."""
     notes: tuple[str, ...] = ()
     """What to know about its fix."""
+    programs: tuple[str, ...] = ()
+    """The programs that get its flags, as far as they are known."""
     diagnostics: tuple[LintDiagnostic, ...] = ()
     """Diagnostics that the examination itself gives, apart from those of matching rules."""
 
@@ -222,7 +224,7 @@ class SiteCase:
             names,
             self.before,
             self.ecosystem,
-            self.site.programs or self.site.scripts,
+            self.programs,
             os.path.dirname(self.path) if self.path else None,
         )
         return ConditionState(settings, reader, self.source, target, *about)

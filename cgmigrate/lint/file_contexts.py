@@ -74,9 +74,8 @@ class FileContexts:
             from cgmigrate.lint.rules import load
 
             rules = load(tuple(map(Path, options.rule_folders)))
-            if not options.keep_defaults:
-                rules = {code: rule.without_kept_defaults() for code, rule in rules.items()}
-            self._rules[options.rule_folders] = rules
+            requested = {"defaults": options.keep_defaults, "hybrid": options.hybrid}
+            self._rules[options.rule_folders] = {code: rule.with_fixes(**requested) for code, rule in rules.items()}
         return self._rules[options.rule_folders]
 
     @property

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from cgmigrate.documents.changes import differ
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
+from cgmigrate.lint.hybrid_forms import as_hybrid
 from cgmigrate.lint.other_settings import refused
 from cgmigrate.lint.rules import Rule, RuleCase, matching_case
 
@@ -70,6 +71,8 @@ def _rewritten(
     """Return the settings after the fix of a rule, or the reason why they stay as they are."""
     if (choice := match.choice(settings)) or match.fix is None:
         return {}, Reason(choice, rule.id)
+    if match.is_hybrid:
+        return as_hybrid(settings, case, rule.id)
     after = match.fix.apply(settings)
     return after, refused(match, settings, after, case, context.target)
 

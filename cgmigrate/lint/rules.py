@@ -65,6 +65,8 @@ class RuleCase:
     fix: RuleFix | None = None
     decide: str = ""
     help: str = ""
+    is_hybrid: bool = False
+    """Whether it is about a GPT model, whose hybrid form the fix writes."""
     _of_site: Condition = field(init=False, repr=False, compare=False)
     _known: dict[int, bool] = field(default_factory=dict, init=False, repr=False, compare=False)
 
@@ -144,11 +146,14 @@ class Rule:
         # Each site asks each rule for it.
         object.__setattr__(self, "migrates", any(case.fix or case.decide for case in self.cases))
 
-    def without_kept_defaults(self) -> Rule:
-        """Return the rule without the fixes that write the default of before: it only reports then."""
-        if not any(case.fix and case.fix.keeps_default for case in self.cases):
-            return self
-        return replace(self, cases=tuple(replace(case, fix=None) for case in self.cases))
+    def with_fixes(self, *, defaults: bool, hybrid: bool) -> Rule:
+        """Return the rule without fixes that were not requested: it only reports then.
+
+        ``defaults`` are those that write the default of before, ``hybrid`` those that write hybrid models.
+        """
+        is_default = any(case.fix and case.fix.keeps_default for case in self.cases)
+        is_requested = (defaults or not is_default) and (hybrid or not any(case.is_hybrid for case in self.cases))
+        return self if is_requested else replace(self, cases=tuple(replace(case, fix=None) for case in self.cases))
 
     @property
     def explanation(self) -> str:
@@ -387,4 +392,5 @@ def _case(case: Mapping[str, Any], rule: Mapping[str, Any], proof: Mapping[str, 
         fix=RuleFix.of({**proof, **case["fix"]}) if "fix" in case else None,
         decide=case.get("decide", "").strip(),
         help=case.get("help", "").strip(),
+        is_hybrid=case.get("hybrid-form", False),
     )

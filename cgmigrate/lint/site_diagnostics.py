@@ -13,6 +13,7 @@ from cgmigrate.lint.conditions import PACKAGE, absent_keys
 from cgmigrate.lint.diagnostics import Applicability, Context, Fix, LintDiagnostic, SiteCase
 from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
+from cgmigrate.lint.hybrid_forms import hybrid_notes
 from cgmigrate.lint.kinds import CheckKind
 from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_expected, without_repetition
 from cgmigrate.lint.release_refusals import refusal_note
@@ -140,6 +141,7 @@ class SiteReport:
     def _diagnostic(self, match: Match) -> LintDiagnostic:
         text = message(f"{match.case.message}{self._unless_elsewhere(match)}", self.case, self.context)
         notes = (*self._quotation(match.case), *self._pins(match.case))
+        notes += hybrid_notes(self.case, self.context.target) if match.case.is_hybrid else ()
         return LintDiagnostic(match.rule.id, match.severity, match.written.span, text, notes=notes)
 
     def _unless_elsewhere(self, match: Match) -> str:

@@ -9,6 +9,7 @@ from cgmigrate.documents.changes import differ
 from cgmigrate.documents.sites import Document, Site
 from cgmigrate.linking.ownership import Owner
 from cgmigrate.linking.surroundings import SiteSurroundings
+from cgmigrate.linking.test_recipes import programs_of_test_case
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.rule_application import with_rules_applied
 from cgmigrate.lint.rules import Rule, RuleCase, RuleKind, matching_case
@@ -44,6 +45,7 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
     around = SiteSurroundings(document, site, owner.ecosystem, before, partial(_is_up_to, document.path))
     source = source_for(before, context)
     case = SiteCase(site, document, reader, before, source, around, owner.ecosystem.id, overrides, context.path)
+    case = replace(case, programs=_programs(site, document))
     for reason in filter(None, (owner.conflict, site.blocked_by, site.read_back, owner.ecosystem.not_rewritten)):
         case = case.block(reason)
     case = replace(case, diagnostics=tuple(unknown_value_diagnostics(case, context)))
@@ -57,6 +59,13 @@ def case_of(site: Site, owner: Owner, before: Settings, document: Document, cont
         if refusal and (kept := _without_captures(case, refusal, context)):
             return kept
     return _migrated(case, context)
+
+
+def _programs(site: Site, document: Document) -> tuple[str, ...]:
+    """Return the programs that get the flags of a site; those of a test case are in the recipes of the tests."""
+    if (shown := site.programs or site.scripts) or not site.flags or not document.path.endswith((".yaml", ".yml")):
+        return shown
+    return programs_of_test_case(document.path)
 
 
 def _is_up_to(path: str, package: str, release: Release) -> bool:

@@ -16,6 +16,7 @@ from cgmigrate.lint.diagnostics import FileEdits, SiteCase
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, Place
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.hybrid_models import SPEC_FLAG
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings, all_known
 from cgmigrate.megatron.types import Capture, Reader, Rejected
@@ -118,7 +119,9 @@ def edited(group: FileGroup, cases: Mapping[Place, SiteCase], sets: Iterable[Edi
         place: case.after if place in members and case.after is not None else case.before
         for place, case in cases.items()
     }
-    if place := _captured_otherwise(group, cases, planned, texts.keys()):
+    # With another program, a command line has another path.
+    renamed = {number for number, own in rewrites.items() if any(map(_is_hybrid, own.values()))}
+    if place := _captured_otherwise(group, cases, planned, texts.keys(), renamed):
         raise UnwritableError(f"the edited text would capture something else at {place}")
     return EditedGroup(texts, quotes)
 
@@ -165,17 +168,24 @@ def _edited_text(file: ExaminedFile, own: Mapping[int, Settings]) -> tuple[str, 
 
 
 def _captured_otherwise(
-    group: FileGroup, cases: Mapping[Place, SiteCase], planned: Mapping[Place, Settings], changed: Collection[int]
+    group: FileGroup,
+    cases: Mapping[Place, SiteCase],
+    planned: Mapping[Place, Settings],
+    changed: Collection[int],
+    renamed: Set[int],
 ) -> str:
     """Return a place at which the edited texts capture something else than planned, empty if there is none.
 
-    Sites are compared by their paths, since of two objects either may come first in the edited text.
+    Sites are compared by their paths, since of two objects either may come first in the edited text. Those of the files
+    in ``renamed`` are compared together.
     """
-    actual = _settings_by_path(group, changed)
+    actual: defaultdict[PathInFile, list[Settings]] = defaultdict(list)
+    for (number, where), settings in _settings_by_path(group, changed).items():
+        actual[number, () if number in renamed else where] += settings
     expected: defaultdict[PathInFile, list[Settings]] = defaultdict(list)
     readers: defaultdict[PathInFile, set[Reader]] = defaultdict(set)
     for (number, index), case in cases.items():
-        path = (number, case.site.path)
+        path = (number, () if number in renamed else case.site.path)
         expected[path].append(planned[number, index])
         readers[path].add(case.reader)
     without_case = {
@@ -225,6 +235,10 @@ def _inherited_only(linked: LinkedSites) -> Iterator[tuple[int, tuple[str, ...],
         mount = one.entry.mount
         if one.path[: len(mount)] == mount:
             yield one.entry.number, one.path[len(mount) :], merged_settings(one.layers, in_files)
+
+
+def _is_hybrid(after: Settings) -> bool:
+    return SPEC_FLAG in after
 
 
 def _captures(settings: Sequence[Settings], target: Release, reader: Reader) -> set[Capture | Rejected]:

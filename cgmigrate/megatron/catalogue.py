@@ -195,6 +195,9 @@ def _read_all(folders: tuple[str, ...]) -> Catalogue:
 
         for gone in gone_names():
             settings.setdefault(gone.setting.name, gone.setting)
+        from cgmigrate.megatron import hybrid_models
+
+        settings |= {one.name: one for one in hybrid_models.settings()}
     for setting in list(settings.values()):
         for name in setting.replaced_by:
             settings.setdefault(name, _replacement(name, setting))

@@ -11,12 +11,13 @@ Megatron-LM core_v0.19.0, megatron/training/{arguments,argument_utils}.py, model
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.megatron.layer_patterns import layer_pattern
 from cgmigrate.megatron.pipeline_layouts import Layout, LayoutError, Pipeline
 from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.setting import Setting, SettingKind
 from cgmigrate.megatron.settings import Missing
 
 SINCE = Release(0, 19)
@@ -32,6 +33,11 @@ _UNEVEN = "decoder_first_pipeline_num_layers", "decoder_last_pipeline_num_layers
 _ACCOUNTED = "account_for_embedding_in_pipeline_split", "account_for_loss_in_pipeline_split"
 REPLACED = frozenset(("num_layers", "pipeline_model_parallel_layout", *_STAGES, *_UNEVEN, *_ACCOUNTED))
 """What the pattern replaces: the parser of the hybrid model rejects these flags, or ignores them."""
+
+PATTERN, SPEC_FLAG = "hybrid_layer_pattern", "spec_of_gpt"
+_READ = ("num_experts", "moe_layer_freq", "pipeline_model_parallel_size", "mtp_num_layers", "recompute_num_layers")
+_SWITCHES = frozenset(_ACCOUNTED)
+_TEXTS = frozenset(("pipeline_model_parallel_layout", "moe_layer_freq"))
 
 _IS_OTHER_PROGRAM = "the model is that of a file or of a checkpoint, which the command line does not show"
 _OF_SPEC = "the layers are those of a specification, which is not read"
@@ -255,6 +261,25 @@ class _GptModel:
             raise _NoFormError(f"`--recompute-num-layers`: {_BY_LAYER}, and multi-token prediction requires 1")
         number = self._number("recompute_num_layers")
         return {} if number is None else {"recompute_num_layers": 2 * number}
+
+
+def settings() -> Iterator[Setting]:
+    """Yield the flags that a rewrite reads, deletes and writes, each as a setting.
+
+    The names are no field's, so that only command lines have them.
+    """
+    for name in (*sorted(REPLACED), *_READ):
+        kind = SettingKind.FLAG if name in _SWITCHES else SettingKind.TEXT if name in _TEXTS else SettingKind.NUMBER
+        line_for = (PATTERN,) if name == "num_layers" else ()
+        yield _setting(f"{name}_of_gpt", kind, _flag(name), line_for)
+    yield _setting(SPEC_FLAG, SettingKind.TEXT, "--spec", ())
+
+
+def _setting(name: str, kind: SettingKind, flag: str, line_for: tuple[str, ...]) -> Setting:
+    return Setting(
+        name, kind, "training.Arguments", flag, "A flag of pretrain_gpt.py", line_for=line_for,
+        can_unset=True, sources=("rules/releases.json",),
+    )  # fmt: skip
 
 
 def _flag(name: str) -> str:

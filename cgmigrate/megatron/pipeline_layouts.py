@@ -87,7 +87,10 @@ class Pipeline:
         """Return the number of layers of each rank."""
         first, last = ([] if one is None else [one] for one in self.ends)
         left, middle = count - sum(first) - sum(last), self.size - len(first) - len(last)
-        if middle < 0 or left < 0 or (left % middle if middle else left):
+        is_possible = left >= 0 and all(one > 0 for one in (*first, *last))
+        # A pipeline that is even has no middle of its own.
+        is_divided = left % middle == 0 and (left > 0 or not (first or last)) if middle > 0 else left == middle == 0
+        if not is_possible or not is_divided:
             raise LayoutError("Megatron-LM rejects layers that the pipeline stages do not divide")
         return [*first, *([left // middle] * middle if middle else []), *last]
 

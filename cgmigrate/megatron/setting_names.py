@@ -41,6 +41,7 @@ def subjects(folders: Iterable[str]) -> tuple[str, ...]:
             from cgmigrate.megatron.gone import gone_names
 
             names += (one.setting.name for one in gone_names())
+            names.append("--num-layers")
         stems = (stem for file in files if (stem := file.removesuffix(".yaml")) != file)
         names += sorted(key for stem in stems if (key := stem.rpartition(".")[2]).isidentifier())
     return tuple(dict.fromkeys(names))

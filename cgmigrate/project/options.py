@@ -51,6 +51,8 @@ class RunOptions:
     unfixable: tuple[str, ...] = ()
     keep_defaults: bool = False
     """Whether rules about a default that a release changed write the former one."""
+    hybrid: bool = False
+    """Whether GPT models are rewritten as hybrid models."""
     raise_pin: bool = False
     """Whether a project drops the old releases that a requirement admits."""
     preview: bool = False

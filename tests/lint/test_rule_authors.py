@@ -223,7 +223,7 @@ def test_the_page_names_all_that_the_schema_knows() -> None:
         *("fields", "when", "unless", "message", "fix", "decide", "help", "cases"),
         *("explanation", "sources", "examples"),
     ]
-    assert {key.strip("`") for key in keys} == schema["properties"].keys() - {"deprecated-in", "gone"}
+    assert {key.strip("`") for key in keys} == schema["properties"].keys() - {"deprecated-in", "gone", "hybrid-form"}
     conditions = schema["$defs"]["condition"]["oneOf"][1]["properties"]
     assert set(re.findall(r"{([a-z-]+):", " ".join(tests))) == set(conditions)
     prose = reference.split("| test |")[1]

@@ -29,6 +29,7 @@ from cgmigrate.documents.shell.passed_arguments import PASSED_ON, passed_on
 from cgmigrate.documents.shell.plain_words import PlainWords
 from cgmigrate.documents.shell.printed_text import is_output_used
 from cgmigrate.documents.shell.quoted import is_exported
+from cgmigrate.documents.shell.renamed_programs import program_edits, programs_in, without_hybrid
 from cgmigrate.documents.shell.single_words import SingleWords
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.started_commands import commands_of, script_named
@@ -450,8 +451,13 @@ class ShellDocument(TextDocument):
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites; see ``sites.Document``."""
         own = {index: self.sites[index].own for index in rewrites}
-        of_flags = {index: after for index, after in rewrites.items() if index < len(self._lines)}
+        of_flags = {
+            index: without_hybrid(own[index], after) for index, after in rewrites.items() if index < len(self._lines)
+        }
         result = edits_of(self.text, self._fragments_of(of_flags), own, of_flags, self.catalogue)
+        for index in of_flags:
+            if len(of_flags[index]) != len(rewrites[index]):
+                result += program_edits(self.text, index, self._lines[index], rewrites[index])
         for index in rewrites.keys() - of_flags.keys():
             line = self._overrides[index - len(self._lines)]
             result += OverrideRewriter(self.text, index, line, self.catalogue).edits(own[index], rewrites[index])
@@ -472,7 +478,13 @@ class ShellDocument(TextDocument):
             return "other flags would be read differently"
         if self._is_arguments:
             return self._other_arguments(again)
-        same = same_apart_from_flags(self._tree, self._spans(), again._tree, again._spans())
+        spans, spans_after = self._spans(), again._spans()
+        if any(len(without_hybrid(self.sites[index].own, after)) != len(after) for index, after in rewrites.items()):
+            spans, spans_after = (
+                sorted(own + programs_in(one.text), key=attrgetter("start"))
+                for own, one in ((spans, self), (spans_after, again))
+            )
+        same = same_apart_from_flags(self._tree, spans, again._tree, spans_after)
         return "" if same else "something else in the script would be read differently"
 
     def _other_arguments(self, again: ShellDocument) -> str:

@@ -169,7 +169,7 @@ class _Assembly:
                 is_value = option not in switches()
             if value := self._value_of(word, fragment):
                 result += CommandWords(value.parts) if is_value else value
-            elif word.text is None and word.variable not in self.plain_variables and not is_value:
+            elif word.text is None and not (word.script or is_value or word.variable in self.plain_variables):
                 result += CommandWords((), frozenset([word.variable]))
             option = word.text if word.text is not None and word.text.startswith("-") else ""
         own = PassedFragment(fragment)

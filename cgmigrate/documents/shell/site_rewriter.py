@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
@@ -196,7 +197,7 @@ def _shown(value: object) -> str:
 def spelled(catalogue: Catalogue, name: str, value: object) -> str:
     """Return a setting as a flag with its value."""
     words = written(catalogue[name], value)
-    return " ".join([catalogue[name].flag, *(words if words is not None else [str(value)])])
+    return " ".join([catalogue[name].flag, *(map(shlex.quote, words) if words is not None else [str(value)])])
 
 
 def edits_of(

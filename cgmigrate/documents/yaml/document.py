@@ -200,4 +200,6 @@ class YamlDocument(TextDocument):
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site; see ``sites.Document``."""
-        return f"{self.sites[site].written_as(name)}: {yaml_text(value)}"
+        own = self.sites[site]
+        key = self.catalogue[name].flag if own.flags and name not in own.own else own.written_as(name)
+        return f"{key}: {yaml_text(value)}"

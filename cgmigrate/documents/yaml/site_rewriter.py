@@ -163,6 +163,8 @@ class YamlSiteRewriter:
             return "[" + ", ".join(self._literal(item, key, like, True) for item in value) + "]"
         if isinstance(value, bool) or value is None:
             return {True: "true", False: "false", None: "null"}[value]
+        if isinstance(value, int):
+            return str(value)
         sample = like.items[0].target if like.kind == "seq" and like.items else like
         style = sample.style if sample.style in ("'", '"') else None
         if style is None and not (sample.kind == "scalar" and isinstance(scalar_value(sample), str)):

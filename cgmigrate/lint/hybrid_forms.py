@@ -1,0 +1,113 @@
+"""The hybrid form of the GPT model that a command line trains: what the rule about GPT models writes, and its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cgmigrate.lint.diagnostics import Reason, SiteCase
+from cgmigrate.megatron.capture import capture_of
+from cgmigrate.megatron.hybrid_models import (
+    PATTERN,
+    REPLACED,
+    SPEC,
+    SPEC_FLAG,
+    HybridForm,
+    NoHybridForm,
+    hybrid_form,
+    symbols_of,
+)
+from cgmigrate.megatron.layer_classes import GPT, HYBRID, LayerClass
+from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.types import Backend, Layers, Rejected
+
+_OF_SYMBOL = {"-": "MLP", "E": "experts", "M": "Mamba"}
+"""A word of the name of a class of layers, by symbol; every other symbol is attention."""
+_MODULES = {"attn": "attention", "mlp": "MLP", "moe": "experts", "moe_router": "experts", "moe_preprocess": "experts"}
+_BY_CODE = "code starts `pretrain_gpt.py` with this list: write `pretrain_hybrid.py`, the pattern and the specification"
+_OF_RECIPE = "a recipe in `tests/test_utils/recipes` starts the program of the test case: it has to start the new one"
+_IN_CAPTURE = "with `--cuda-graph-impl local`, {} {}: the pattern has such layers"
+
+
+def form_of(case: SiteCase) -> HybridForm | NoHybridForm:
+    """Return the hybrid form of the GPT model of a site, or why it has none."""
+
+    def value(name: str) -> object:
+        own = f"{name}_of_gpt"
+        if own in case.before:
+            return case.before[own]
+        return case.document.value_beside(case.site.index, (), ("--" + name.replace("_", "-"),))
+
+    return hybrid_form(value)
+
+
+def as_hybrid(settings: Settings, case: SiteCase, rule: str) -> tuple[dict[str, object], Reason | None]:
+    """Return the settings of a site with the hybrid form of its GPT model, or the reason why they stay as they are."""
+    form = form_of(case)
+    if isinstance(form, NoHybridForm):
+        return {}, Reason(form.reason, rule)
+    if case.site.scripts:
+        return {}, Reason(_BY_CODE, rule)
+    if reason := next(_capture_failures(form.pattern, case), ""):
+        return {}, Reason(reason, rule)
+    replaced = {f"{name}_of_gpt" for name in REPLACED}
+    kept = {name: value for name, value in settings.items() if name not in replaced}
+    scaled = {f"{name}_of_gpt": value for name, value in form.scaled.items()}
+    # Megatron-LM's test cases have one text for the words of a flag.
+    spec = list(SPEC) if case.site.programs is not None else f"[{' '.join(SPEC)}]"
+    return {**kept, **scaled, PATTERN: form.pattern, SPEC_FLAG: spec}, None
+
+
+def hybrid_notes(case: SiteCase, target: Release) -> tuple[str, ...]:
+    """Return the pattern of the hybrid model, and what the graphs of the site capture of it; or why there is none."""
+    form = form_of(case)
+    if isinstance(form, NoHybridForm):
+        return (f"no hybrid form{'' if form.is_known else ' is known'}: {form.reason}",)
+    weights = "loads" if form.loads_gpt_weights else "cannot load"
+    pattern = f"`--hybrid-layer-pattern '{form.pattern}'`; megatron-core {target} {weights} GPT weights into it"
+    recipe = () if case.site.programs or case.site.scripts else (_OF_RECIPE,)
+    return (pattern, *_graphs(form.pattern, case, target), *recipe)
+
+
+def _graphs(pattern: str, case: SiteCase, target: Release) -> Iterator[str]:
+    """Yield what each class of layers has in graphs, before and after."""
+    layers = _captured(case, target)
+    if layers is None:
+        return
+    if layers.backend is Backend.LOCAL:
+        before = "; ".join(f"{one.name}: {one.captured(layers.modules)}" for one in GPT)
+        after = "; ".join(f"{one.name}: {one.captured(layers.modules)}" for one in _classes(pattern))
+        yield f"`local` captures before: {before}; after: {after}"
+    elif not layers.modules:
+        yield "Transformer Engine captures before: whole GPT layers; after: each hybrid layer, twice as many graphs"
+    else:
+        names = [one.name for one in _classes(pattern)]
+        for module in sorted(layers.modules):
+            of = next((name for name in names if _MODULES.get(module, module) in name), "nothing")
+            yield f"`{module}` is a part of the graph of each GPT layer before; after it has graphs of its own: {of}"
+
+
+def _captured(case: SiteCase, target: Release) -> Layers | None:
+    capture = capture_of(
+        {name: value for name, value in case.before.items() if name in case.document.catalogue.captures},
+        target,
+        case.reader,
+    )
+    training = None if isinstance(capture, Rejected) else capture.training
+    return training if isinstance(training, Layers) else None
+
+
+def _classes(pattern: str) -> Sequence[LayerClass]:
+    """Return the classes of the layers of a pattern."""
+    words = {_OF_SYMBOL.get(symbol, "attention") for symbol in symbols_of(pattern)}
+    return [one for one in HYBRID if any(word in one.name for word in words)]
+
+
+def _capture_failures(pattern: str, case: SiteCase) -> Iterator[str]:
+    """Yield why layers of a pattern cannot be built with the modules of the site."""
+    layers = _captured(case, Release(0, 19))
+    if layers is None or layers.backend is not Backend.LOCAL or not layers.modules:
+        return
+    for one in _classes(pattern):
+        if (text := one.captured(layers.modules)).startswith("cannot"):
+            yield _IN_CAPTURE.format(one.name, text)
