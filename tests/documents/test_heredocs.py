@@ -64,6 +64,10 @@ FORMS = {
         f"cat > run <<'EOF'\n{HEAD}{TRAIN} --enable-cuda-graph\nEOF\nbash run\n",
         f"cat > run <<'EOF'\n{HEAD}{TRAIN} {LOCAL}\nEOF\nbash run\n",
     ),
+    "a file whose name a variable holds": (
+        f'job="$(mktemp -t XXXXXX.sh)"\ncat > "${{job}}" <<\'EOF\'\n{TRAIN} --enable-cuda-graph\nEOF\nbash $job\n',
+        f'job="$(mktemp -t XXXXXX.sh)"\ncat > "${{job}}" <<\'EOF\'\n{TRAIN} {LOCAL}\nEOF\nbash $job\n',
+    ),
     "a script inside a script": (
         f"bash <<'A'\nbash <<'B'\n{TRAIN} --enable-cuda-graph\nB\n{TRAIN} {LOCAL} --cuda-graph-scope attn\nA\n",
         f"bash <<'A'\nbash <<'B'\n{TRAIN} {LOCAL}\nB\n{TRAIN} {LOCAL} --cuda-graph-modules attn\nA\n",
@@ -132,9 +136,17 @@ REPORTED = {
         f"ssh host <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
         "program or file that gets it",
     ),
-    "a file whose name a variable holds": (
-        f'job="$(mktemp -t XXXXXX.sh)"\ncat > "${{job}}" <<\'EOF\'\n{TRAIN} --enable-cuda-graph\nEOF\nbash $job\n',
+    "a name that a variable gets in two places": (
+        f"job=a.sh\n[ $1 ] && job=a.txt\ncat > $job <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
         "its file name does not show",
+    ),
+    "a name that a variable gets as it is read": (
+        f"job=a.sh\nread job\ncat > $job <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",
+        "its file name does not show",
+    ),
+    "a file of a variable that is edited": (
+        f"job=$(mktemp XXX.sh)\ncat > $job <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\nsed -i 1d $job\n",
+        "line 6 changes the file",
     ),
     "a program that is not known": (
         f"run-it <<'EOF'\n{TRAIN} --enable-cuda-graph\nEOF\n",

@@ -41,6 +41,7 @@ _PYTHON_OPTIONS = re.compile(r"(?: -[bBdEIOPqsSuvx]+)*(?: -(?: .*)?)?")
 _WORDS = frozenset(
     ("word", "number", "string", "raw_string", "concatenation", "simple_expansion", "expansion", "command_substitution")
 )
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
 _READ_SYNTAXES = (Syntax.SHELL, Syntax.YAML, Syntax.PYTHON)
 _SCRIPT, _CODE = "script.sh", "code.py"
 
@@ -183,15 +184,31 @@ def _name_for(words: Sequence[str], redirects: Sequence[Node], tree: ShellTree, 
 
 def _of_file(path: str, is_appended: bool, tree: ShellTree, text: str) -> str:
     """Return the name for the text of a file. Raises UncertainTextError."""
-    name = path.rpartition("/")[2]
+    written = path.rpartition("/")[2]
+    name = _value_of(written, tree.text) or written
     syntax = syntax_of_file(name, text[:SHEBANG_BYTES].encode()) if "$" not in name.rpartition(".")[2] else None
     if syntax not in _READ_SYNTAXES:
         raise UncertainTextError(_NO_SYNTAX)
     if is_appended and syntax is not Syntax.SHELL:
         raise UncertainTextError(_APPENDED)
-    if line := line_that_changes(name, tree.text, is_data=syntax is not Syntax.SHELL):
-        raise UncertainTextError(_CHANGED.format(line=line))
+    for one in dict.fromkeys((name, written)):
+        if line := line_that_changes(one, tree.text, is_data=syntax is not Syntax.SHELL):
+            raise UncertainTextError(_CHANGED.format(line=line))
     return f"file.{name.rpartition('.')[2]}" if "." in name else _SCRIPT if syntax is Syntax.SHELL else _CODE
+
+
+def _value_of(written: str, text: str) -> str:
+    """Return the name of a file that a variable holds, as far as its end shows it; empty if that is not certain.
+
+    ``job=$(mktemp -t job.XXXXXX.sh)`` is ``job.sh``, if the script sets the variable nowhere else.
+    """
+    variable = _VARIABLE.fullmatch(written)
+    if variable is None:
+        return ""
+    name = variable[1] or variable[2]
+    uses = re.findall(rf"(?<![\w$.{{-]){name}(?:\+?=|(?=[ \t\n]|$)).*", text)
+    suffix = re.fullmatch(rf"{name}=\S.*\.(\w+)[\"')}}]*\s*", uses[0]) if len(uses) == 1 else None
+    return f"{name}.{suffix[1]}" if suffix else ""
 
 
 def _of_job(words: Sequence[str], text: str) -> str:
