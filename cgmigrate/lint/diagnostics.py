@@ -53,9 +53,11 @@ class Context:
     def deprecated(self, catalogue: Catalogue) -> frozenset[str]:
         """Return the deprecated settings, without those that are current where the release stays the same.
 
-        Between two releases, a setting may get another meaning before it is deprecated.
+        Between two releases, a setting may get another meaning before it is deprecated. A name that the source release
+        does not have any more is another one, since the code works there.
         """
         current = catalogue.deprecated_at(self.target)
+        current -= {name for name in current if catalogue[name].is_gone_in(self.source)}
         return current if self.source == self.target else current | (catalogue.deprecated & catalogue.captures)
 
     def possible_rules(self, state: ConditionState) -> Iterable[Rule]:

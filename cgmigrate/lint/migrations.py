@@ -69,7 +69,7 @@ def _cases(data: Mapping[str, Any], old: Setting, new: Setting, replaced: Sequen
     ``replaced`` are all settings that have the same replacement.
     """
     since = f"`{{{old.name}}}` is deprecated since megatron-core {old.deprecated_in}"
-    if old.until is not None and old.deprecated_in is not None and old.until < old.deprecated_in:
+    if old.deprecated_in is not None and old.is_gone_in(old.deprecated_in):
         since = f"megatron-core {old.deprecated_in} has no `{{{old.name}}}`"
     own = data.get("when", {})
     beside_other = [

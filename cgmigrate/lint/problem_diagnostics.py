@@ -25,7 +25,9 @@ def problems_of(document: Document, context: Context) -> list[tuple[Problem, Rul
 
     A setting that the target does not deprecate is no problem there.
     """
-    current = document.catalogue.deprecated - document.catalogue.deprecated_at(context.target)
+    catalogue = document.catalogue
+    of_target = catalogue.deprecated_at(context.target)
+    current = {one for one in catalogue.deprecated if one not in of_target or catalogue[one].is_gone_in(context.source)}
     return [
         (_with_target(problem, context, document.catalogue), rule)
         for problem in document.problems
@@ -52,7 +54,9 @@ def _settings_of(problem: Problem, document: Document) -> frozenset[str]:
         return problem.settings
     by_key = document.catalogue.by_key
     words = _WORD.findall(document.text[problem.span.start : problem.span.end])
-    return frozenset(by_key[word] for word in words if word in by_key) & document.catalogue.deprecated
+    # A string may be a flag without its dashes.
+    keys = (key for word in words for key in (word, f"--{word}"))
+    return frozenset(by_key[key] for key in keys if key in by_key) & document.catalogue.deprecated
 
 
 def _with_target(problem: Problem, context: Context, catalogue: Catalogue) -> Problem:

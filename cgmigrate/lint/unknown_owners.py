@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.sites import Document, Site
+from cgmigrate.documents.sites import Document, ProblemKind, Site, Use
 from cgmigrate.lint.advice import OFF, advice_for
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
@@ -62,7 +62,7 @@ def unknown_owner_diagnostics(
             reports=rule.reports,
         )
         for written in site.written
-        if _concerns(written.setting, site, document.catalogue, context)
+        if _concerns(written.setting, site, document.catalogue, context) and not _is_refused(written, site, document)
         for advice in (advice_for(document, site, written, site.own, context.target),)
     ]
 
@@ -71,17 +71,22 @@ def _concerns(name: str, site: Site, catalogue: Catalogue, context: Context) -> 
     """Whether it matters whose a setting is: other systems have settings with the names of the capture model."""
     if name in catalogue.deprecated and name not in context.deprecated(catalogue):
         return False
-    if "." in name or (name not in catalogue.captures and _is_function(site)):
-        # Many systems have a section of this name, and what a function of Megatron takes is compared with its releases.
+    if "." in name:
+        # Many systems have a section of this name.
         return False
     # In a script, only the deprecated names are a reason to ask: programs of other systems have flags of their own.
     is_data = site.origin is None and site.programs is None
     return name in catalogue.deprecated or (is_data and name in catalogue.captures)
 
 
-def _is_function(site: Site) -> bool:
-    callee = site.origin.callee if site.origin is not None else ""
-    return callee.startswith("megatron.") and callee.rpartition(".")[2].islower()
+def _is_refused(written: Use, site: Site, document: Document) -> bool:
+    """Return whether the call that gets a setting is reported, since its function does not take that any more."""
+    reported = (one for one in document.problems if one.kind is ProblemKind.CHANGED_CALL)
+    starts = [one.span.end for one in reported if f"`{written.setting}`" in one.message]
+    # A call begins behind the name of its function, and the nearest one is that of the site.
+    nearest = max((start for start in starts if start <= site.span.start), default=-1)
+    name = site.origin.callee.rpartition(".")[2] if site.origin is not None else ""
+    return nearest >= 0 and bool(name) and document.text[:nearest].endswith(name)
 
 
 def _message(site: Site, key: str, *, is_common: bool) -> str:

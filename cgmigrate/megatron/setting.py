@@ -93,6 +93,11 @@ class Setting:
         """Its name in its section."""
         return self.name.rpartition(".")[2]
 
+    def is_gone_in(self, release: Release) -> bool:
+        """Whether a release no longer has it, which the ones before did not deprecate."""
+        removed = self.deprecated_in if self.until is not None else None
+        return removed is not None and self.until is not None and self.until < removed <= release
+
     @property
     def is_of_other_package(self) -> bool:
         """Whether its class is none of Megatron's, whose releases count."""

@@ -499,3 +499,17 @@ def test_a_provider_that_another_file_makes(
     write(project / "use.py", use)
     releases = ("--from", "0.15", "--to", "0.16", "--output-format", "concise", ".")
     assert cgmigrate("upgrade", *releases).stdout.count("use.py:3:19: UPG402 `get_model`") == reported
+
+
+def test_what_the_source_no_longer_has_is_another_name(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(
+        project / "a.py",
+        "from megatron.core import mpu\n"
+        "def fully_shard(model, preserve_fp32_weights=True):\n    return model\n"
+        'ARGS = {"preserve_fp32_weights": True}\n'
+        'FLAGS = ["disable-tp-comm-split-ag"]\n',
+    )
+    write(project / "README.md", "`--retro-add-retriever` was an option.\n")
+    releases = ("--output-format", "concise", ".", "--to", "0.19", "--from")
+    assert cgmigrate("upgrade", *releases, "0.19").stdout == ""
+    assert cgmigrate("upgrade", *releases, "0.15").stdout.count("\n") >= 3

@@ -57,7 +57,7 @@ def _of_args(name: str) -> str:
 
 def deprecation_of(setting: Setting) -> str:
     """Return which release deprecates or removes a setting that is not one of the capture model."""
-    if setting.until is not None and setting.deprecated_in is not None and setting.until < setting.deprecated_in:
+    if setting.deprecated_in is not None and setting.is_gone_in(setting.deprecated_in):
         return f"megatron-core {setting.deprecated_in} has no `{setting.name}`"
     return f"`{setting.name}` is deprecated since {setting.deprecated_in}"
 
