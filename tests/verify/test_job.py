@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from cgmigrate.verify.probe.variable import VARIABLE
+from tests.support.paths import FETCHED, ROOT
 
 pytest.importorskip("torch")
 
@@ -212,3 +217,40 @@ def test_a_job_that_trains_unobserved_until_the_clock_stops_it_says_so(job: Path
     isolated = (sys.executable, "-I", "-c", "import time; time.sleep(60)")
     reason = comparison(verify(*isolated, options=("--timeout", "1")))["reason"]
     assert "no end after 1 s; no process of the command trained with megatron-core" in reason
+
+
+# --- Megatron-Bridge -------------------------------------------------------------------------------------
+
+FINALIZED = """\
+import sys, types
+from cgmigrate.verify.probe.job import start
+start()
+root = sys.argv[1] + "/megatron/bridge"
+import megatron.core
+for name in ("", ".models", ".utils"):
+    # The packages around the module import Transformer Engine and more.
+    package = sys.modules["megatron.bridge" + name] = types.ModuleType("megatron.bridge" + name)
+    package.__path__ = [root + name.replace(".", "/")]
+from megatron.bridge.models import transformer_config as bridge
+for kind in (bridge.TransformerConfig, bridge.MLATransformerConfig):
+    graphs = {"cuda_graph_impl": "transformer_engine", "cuda_graph_modules": ["attn"]}
+    config = kind(num_layers=2, hidden_size=64, num_attention_heads=4, **graphs)
+    config.finalize()
+    print(config.cuda_graph_impl, [module.name for module in config.cuda_graph_modules])
+"""
+
+
+@pytest.mark.parametrize(("eager", "expected"), [(False, "transformer_engine ['attn']"), (True, "none []")])
+def test_the_eager_form_reaches_a_configuration_of_bridge_that_is_validated_late(eager: bool, expected: str) -> None:
+    pytest.importorskip("megatron.core")
+    release = FETCHED / "megatron-bridge-0.6.2"
+    if not release.exists():
+        pytest.skip("megatron-bridge 0.6.2 is not in .corpus (.ci/run fetches it)")
+    task = json.dumps({"folder": "", "steps": 6, "eager": eager})
+    result = subprocess.run(
+        [sys.executable, "-c", FINALIZED, str(release)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), VARIABLE: task},
+        capture_output=True,
+        text=True,
+    )
+    assert result.stdout.splitlines()[-2:] == [expected] * 2, result.stderr

@@ -43,11 +43,8 @@ def main(workload: str) -> int:
     """Fork an arm for each message, until the standard input ends."""
     control = socket.socket(fileno=os.dup(0))
     _point(os.devnull, 0)
-    before = os.environ.get(_NVML)
-    os.environ[_NVML] = "1"
+    os.environ.setdefault(_NVML, "1")
     failure = _imports(workload)
-    os.environ.pop(_NVML)
-    os.environ.update({_NVML: before} if before is not None else {})
     # Nothing waits for those that wait for arms.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while True:
