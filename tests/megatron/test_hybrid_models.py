@@ -21,7 +21,8 @@ from tests.support.release_judges import printed
 needs_release = pytest.mark.skipif(find_spec("megatron") is None, reason="needs the verify extra")
 
 JUDGE = """
-import contextlib, io, json, logging, sys, types, warnings
+import contextlib, io, json, logging, os, sys, types, warnings
+os.environ["CUDA_DEVICE_MAX_CONNECTIONS"] = "1"
 warnings.simplefilter("ignore")
 logging.disable(logging.CRITICAL)
 import torch
@@ -39,6 +40,7 @@ from megatron.training.arguments import core_transformer_config_from_args
 from megatron.training.models.gpt import mtp_block_spec
 arguments.is_te_min_version = lambda *_, **__: True
 torch.cuda.get_device_capability = lambda *_: (9, 0)
+torch.cuda.get_device_properties = lambda *_: types.SimpleNamespace(major=9, minor=0)
 hybrid_layer_allocation.log_on_each_pipeline_stage = lambda *_, **__: None
 
 
@@ -58,13 +60,14 @@ def of_gpt(args, config):
     sequence, multi_token = [], []
     linear = config.experimental_attention_variant == "gated_delta_net"
     attention = variants.get_linear_attention_pattern(config) if linear else [0] * config.num_layers
-    mla = "+" if config.multi_latent_attention else "*"
+    is_sparse = config.experimental_attention_variant == "dsa"
+    mla = "D" if is_sparse else "+" if config.multi_latent_attention else "*"
     for rank, virtual in stages(args):
         first = get_transformer_layer_offset(config, virtual, rank)
         count = get_num_layers_to_build(config, virtual, rank)
         block = types.SimpleNamespace()
         mlps = [False] * count
-        if linear and config.num_moe_experts:
+        if (linear or is_sparse) and config.num_moe_experts:
             mlps = list(map(bool, variants.get_moe_layer_pattern(config)[first : first + count]))
         elif config.num_moe_experts:
             block = get_gpt_decoder_block_spec(config, False, vp_stage=virtual, pp_rank=rank)

@@ -26,6 +26,12 @@ def options_of(seed: int) -> dict[str, object]:
         options |= {"multi_latent_attention": True}
     elif chosen.random() < 0.15:
         options |= linear_attention(chosen, count)
+    elif chosen.random() < 0.1:
+        options |= {
+            "experimental_attention_variant": "dsa",
+            "multi_latent_attention": True,
+            "disable_bias_linear": True,
+        }
     if chosen.random() < 0.35:
         options |= {"mtp_num_layers": chosen.choice([1, 2]), "position_embedding_type": "rope"}
     if chosen.random() < 0.2:
@@ -70,7 +76,8 @@ def pipeline(chosen: random.Random, count: int, size: int, options: dict[str, ob
         options["num_layers"] = count - 2
         options.pop("moe_layer_freq", None)
         options.pop("linear_attention_freq", None)
-        options.pop("experimental_attention_variant", None)
+        if options.get("experimental_attention_variant") == "gated_delta_net":
+            options.pop("experimental_attention_variant")
         more = {"num_layers_per_virtual_pipeline_stage": 1} if chosen.random() < 0.4 else {}
         return {"account_for_embedding_in_pipeline_split": True, "account_for_loss_in_pipeline_split": True, **more}
     return {"pipeline_model_parallel_layout": layout(chosen, count, size, options)} if form == "layout" else {}
