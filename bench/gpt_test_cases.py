@@ -2,7 +2,7 @@
 
     python bench/gpt_test_cases.py MEGATRON_LM.git TAG > docs/verification/gpt-models.md
 
-The arguments of a case are the words that ``_run_training.sh`` makes of them. Both forms go through the parser and
+The arguments of a case are the words that ``_run_training.sh`` passes on. Both forms go through the parser and
 validation of the installed megatron-core, whose functions give the layers of each stage
 (``tests/megatron/test_hybrid_models.py``).
 """
@@ -40,9 +40,9 @@ def main(repository: str, tag: str) -> None:
 def section(top: Path, model: str) -> list[str]:
     """The table of the cases of one model."""
     files = sorted((top / CASES / model).glob("*/model_config.yaml"))
-    found = json.loads(run(top, *UPGRADE, "--output-format", "json", f"{CASES}/{model}").stdout)["findings"]
+    reported = json.loads(run(top, *UPGRADE, "--output-format", "json", f"{CASES}/{model}").stdout)["findings"]
     by_file = defaultdict(list)
-    for one in found:
+    for one in reported:
         if one["rule"] == "UPG501":
             by_file[top / one["path"]].append(one)
     before = {path: path.read_text() for path in files}

@@ -62,8 +62,8 @@ def fixed(text: str) -> str:
 
 
 def reasons(text: str) -> list[str]:
-    every = [one for one in plan(text).files[0].diagnostics if one.rule == "UPG501"]
-    return [f"{one.blocked_by} {one.help}" for one in every]
+    reported = [one for one in plan(text).files[0].diagnostics if one.rule == "UPG501"]
+    return [f"{one.blocked_by} {one.help}" for one in reported]
 
 
 def words_of(script: str, folder: Path) -> list[str]:
