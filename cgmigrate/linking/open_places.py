@@ -282,7 +282,9 @@ class OpenPlaces:
         flags = frozenset(self.catalogue.flags[one] for one in fix.names if one in self.catalogue.flags)
         yield from ((one.path, one.line, one.text) for one, _ in self._tests_of(flags, texts))
         yield from readers_of_words(fix.path, fix.old, texts)
-        loops = ((path, one) for path, one, is_true in self._every_loop(texts) if is_true and self._parses(path))
+        every = self._every_loop(texts)
+        # Megatron's parsed arguments are an object.
+        loops = ((path, one) for path, one in every if one.of_object and one.by_truth and self._parses(path))
         yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, texts)
 
@@ -318,7 +320,8 @@ class OpenPlaces:
         texts = self._near(fix.path)
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
         yield from (one for one, of_object in self._tests_of(fix.names, texts) if of_object or not fix.is_proved)
-        for path, one, of_true in self._loops_of_objects(texts) if fix.is_proved else self._every_loop(texts):
+        for path, one in self._loops_of_objects(texts) if fix.is_proved else self._every_loop(texts):
+            of_true = one.of_object and one.by_truth and not is_test(path)
             is_about = of_true or not (fix.keys and path.endswith(CODE)) or not one.names.isdisjoint(fix.keys)
             is_about = is_about or (one.finds_booleans(old, new) and not is_test(path))
             if is_about and one.distinguishes(fix.names, old, new):
@@ -330,22 +333,20 @@ class OpenPlaces:
         return [*tests, *((OpenPlace(*one), False) for one in name_patterns_in(texts, names))]
 
     @remembered
-    def _every_loop(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter, bool]]:
-        """Return the code that goes through entries, and whether it is about true attributes of an object."""
-        every = ((path, one) for path in texts.holding((*WORDS, "--$")) for one in self._loops_in(path))
-        return [(path, one, one.of_object and one.by_truth and not is_test(path)) for path, one in every]
+    def _every_loop(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter]]:
+        paths = sorted(texts.holding((*WORDS, "--$")), key=lambda path: path.endswith(SHELL))
+        return [(path, one) for path in paths for one in self._loops_in(path)]
 
     @remembered
-    def _loops_of_objects(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter, bool]]:
-        every = ((path, one) for path in texts.holding(VIEWS) if not is_test(path) for one in self._loops_in(path))
-        return [(path, one, True) for path, one in every if one.of_object and one.by_truth]
+    def _loops_of_objects(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter]]:
+        """Return the code that is about true attributes of any object: few files have the words for that."""
+        paths = (path for path in texts.holding(VIEWS) if not is_test(path))
+        return [(path, one) for path in paths for one in self._loops_in(path) if one.of_object and one.by_truth]
 
     @remembered
     def _loops_in(self, path: str) -> list[EntryFilter]:
-        if is_part_of_megatron(path) or not path.endswith((*CODE, *SHELL)):
-            return []
-        find = filters_in if path.endswith(CODE) else flags_made_in
-        return list(find(self.texts.text(path)))
+        find = filters_in if path.endswith(CODE) else flags_made_in if path.endswith(SHELL) else None
+        return list(find(self.texts.text(path))) if find and not is_part_of_megatron(path) else []
 
 
 def _changed(settings: Mapping[str, object], others: Mapping[str, object]) -> list[object]:

@@ -72,13 +72,11 @@ def _of_plain(owner: object, name: str) -> object:
 def _of_object(run: FlowRun, owner: Object, name: str) -> object:
     if name == "__dict__":
         run.hold(owner)
-        run.reads.add(WHOLE)
         return owner.fields
     if name == "__class__":
         return owner.of if owner.of is not None else Unknown(f"class of {owner.key}")
     if name in KEPT_STATE and not owner.is_bare:
         run.hold(owner)
-        run.reads |= {name, SCOPE} if name == MODULES else {name}
         run.has_read = run.has_read or name in SETTINGS
     value = owner.fields.get(name, MISSING)
     if value is MISSING and isinstance(owner.of, Class):
@@ -220,13 +218,11 @@ def delete(run: FlowRun, owner: object, name: str) -> None:
     if isinstance(owner, Object):
         if name in KEPT_STATE:
             run.hold(owner)
-            run.reads.add(WHOLE)
         owner.fields.pop(name, None)
 
 
 def has(run: FlowRun, owner: object, name: str) -> object:
     """Return whether a value has an attribute."""
-    run.reads.add(name)
     if isinstance(owner, Object) and name not in KEPT_STATE and name not in owner.fields and not owner.is_bare:
         known = _of_class(run, owner.of, name, owner) if isinstance(owner.of, Class) else MISSING
         # A test that sets what it asks for has it, as far as it passes.

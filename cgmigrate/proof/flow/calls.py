@@ -20,7 +20,7 @@ from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, members_of
 from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
-from cgmigrate.proof.flow.run import KEPT_STATE, WHOLE, FlowRun, Handlers, RaisedError, state_of
+from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, Handlers, RaisedError, state_of
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
@@ -83,7 +83,7 @@ def call_function(run: FlowRun, function: Function, positional: list[object], na
         if wrapped is not function:
             return call(run, wrapped, positional, named)
     values = (*positional, *named.values())
-    has_any = _gets_any(run, function, values, named)
+    has_any = _gets_any(function, values, named)
     is_whole = function.scope is None and (has_any or any(map(_names_setting, values)))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         is_whole = has_any or (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
@@ -105,11 +105,11 @@ def call_function(run: FlowRun, function: Function, positional: list[object], na
     return _body(run, own, node, kept)
 
 
-def _gets_any(run: FlowRun, function: Function, values: Iterable[object], named: Collection[str]) -> bool:
+def _gets_any(function: Function, values: Iterable[object], named: Collection[str]) -> bool:
     """Return whether a function gets settings as any keywords. A context manager takes back what it sets."""
     has_any = function.node.args.kwarg is not None and not KEPT_STATE.isdisjoint(named)
     if has_any and any(isinstance(one, ast.Yield) for one in walk(function.node)):
-        _check_passed(run, function.name, values)
+        _check_passed(function.name, values)
     return has_any
 
 
@@ -299,7 +299,7 @@ def _made_outside(run: FlowRun, name: str, positional: list[object], named: dict
     if not is_class and not KEPT_STATE & named.keys():
         return _unknown(run, name, positional, named, is_external=True)
     if not is_class or last == "Made":
-        _check_passed(run, name, (*positional, *named.values()))
+        _check_passed(name, (*positional, *named.values()))
     made = run.make(run.number(last), is_bare=last == "SimpleNamespace")
     if made.is_bare:
         made.fields |= named
@@ -328,9 +328,8 @@ def _unknown(
     return Object(run.number(f"{name}()"), is_part=True, is_argument=not is_external, is_foreign=is_external)
 
 
-def _check_passed(run: FlowRun, name: str, values: Iterable[object]) -> None:
+def _check_passed(name: str, values: Iterable[object]) -> None:
     """Raise NotFollowedError if code that is not followed gets an object with settings, and others as keywords."""
-    run.reads.add(WHOLE)
     objects = [one for one in values if isinstance(one, Object)]
     if any(state_of(one) for own in objects for one in (own, *own.fields.values()) if isinstance(one, Object)):
         raise NotFollowedError(f"it passes an object and settings to `{name}`, which may set them")
@@ -375,7 +374,6 @@ def _copy(run: FlowRun, value: object, seen: dict[int, object], *, is_deep: bool
     if isinstance(value, Object):
         if value.is_argument and not value.is_bare and not value.is_part:
             run.hold(value)
-        run.reads.add(WHOLE)
         made = seen[id(value)] = Object(
             run.number(f"copy of {value.key}"),
             {},
@@ -446,7 +444,6 @@ def _computed(run: FlowRun, name: str, positional: list[object], named: dict[str
         return getattr(builtins, name)(own.truth(one) for one in positional[0])
     # A text of an object has its settings.
     states = [state_of(one) for one in positional if isinstance(one, Object) and one.is_holder]
-    run.reads |= {WHOLE} if states else set()
     return Unknown(f"{name}({shown(positional)[1:-1]})" + "".join(map(repr, states)))
 
 

@@ -12,7 +12,7 @@ from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, call_function, defaults_of
 from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
-from cgmigrate.proof.flow.modules import Module, Modules
+from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import class_of, holds_in, is_record
 from cgmigrate.proof.flow.run import WHOLE, FlowRun, Frozen, Line, Name, Side, StateNeededError, paths_of, state_of
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
@@ -70,17 +70,6 @@ class EntryResult:
     needs_state: bool = False
     error: str = ""
     uses: frozenset[Name] = frozenset()
-    reads: set[str] = field(default_factory=set)
-    """The settings of arguments on which it depends."""
-
-    def is_for(self, one: Pair, other: Pair) -> bool:
-        """Return whether the result for one state is that for another: it changes nothing, and reads the same."""
-        if self.uses or WHOLE in self.reads:
-            return False
-        return all(
-            [item for item in before if item[0] in self.reads] == [item for item in after if item[0] in self.reads]
-            for before, after in zip(one, other, strict=True)
-        )
 
     @property
     def is_known(self) -> bool:
@@ -91,10 +80,6 @@ class EntryResult:
     def passes(self) -> bool:
         """Return whether some code that works takes it."""
         return any(one.is_by_release or not one.is_useless for one in self.outcomes)
-
-    def holds_in(self, modules: Modules) -> bool:
-        """Return whether the code that it used is the same in edited modules."""
-        return holds_in(modules, self.touched)
 
 
 def entries_of(module: Module, side: Side) -> Iterator[Entry]:
@@ -203,7 +188,6 @@ class _Evaluation:
 
     def _note(self, runs: Iterable[FlowRun], *, is_new: bool) -> None:
         for run in runs:
-            self.result.reads |= {*run.reads, WHOLE} if run.sets_argument else run.reads
             for module, names in run.touched.items():
                 edited = self.new.modules.read(module.path) or module
                 self.result.touched.setdefault(edited, set()).update(names)

@@ -21,6 +21,7 @@ from cgmigrate.proof.flow.dynamic import WORDS, dynamic_lines
 from cgmigrate.proof.flow.entries import TOP, Entry, EntryResult, Outcome, entries_of, evaluate
 from cgmigrate.proof.flow.layers import is_layer, is_shim
 from cgmigrate.proof.flow.modules import Module, Modules
+from cgmigrate.proof.flow.names import holds_in
 from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
 from cgmigrate.proof.flow.replacements import replaces
 from cgmigrate.proof.flow.run import Line, Name, Side
@@ -30,7 +31,6 @@ from cgmigrate.proof.flow.world import World
 
 _MOST_ROUNDS = 40
 _MOST_STATES = 128
-_DEFAULT: Pair = ((), ())
 _Forms = Mapping[Name, int]
 
 
@@ -67,7 +67,6 @@ class Proofs:
     forms: dict[Name, int] = field(default_factory=dict)
     """The form in which a change is proved, if it is not the first one."""
     _known: dict[tuple[Entry, Pair | None], list[EntryResult]] = field(default_factory=dict)
-    _by_entry: dict[Entry, list[tuple[Pair, EntryResult]]] = field(default_factory=dict)
     _at: dict[str, dict[int, frozenset[Name]]] = field(default_factory=dict)
     """The changes at the lines of files."""
     _by_name: dict[Name, Change] = field(default_factory=dict)
@@ -252,20 +251,11 @@ class Proofs:
 
     def _result(self, entry: Entry, old: Side, new: Side, pair: Pair | None) -> EntryResult:
         known = self._known.setdefault((entry, pair), [])
-        result = next((one for one in reversed(known) if one.holds_in(new.modules)), None)
+        result = next((one for one in reversed(known) if holds_in(new.modules, one.touched)), None)
         if result is None:
-            result = self._alike(entry, new, pair) or evaluate(entry, old, new, pair)
+            result = evaluate(entry, old, new, pair)
             known.append(result)
-            if pair is not None and pair != _DEFAULT:
-                self._by_entry.setdefault(entry, []).append((pair, result))
         return result
-
-    def _alike(self, entry: Entry, new: Side, pair: Pair | None) -> EntryResult | None:
-        """Return the result of an entry point for another state that is also that for this one."""
-        if pair is None or pair == _DEFAULT:
-            return None
-        every = (one for state, one in self._by_entry.get(entry, ()) if one.is_for(state, pair))
-        return next((one for one in every if one.holds_in(new.modules)), None)
 
     def _note(self, entry: Entry, number: int | None, result: EntryResult, current: _Round, made: _Forms) -> None:
         error = result.error

@@ -27,7 +27,7 @@ KEPT_STATE = frozenset((*SETTINGS, *TRACKERS))
 
 
 WHOLE = "*"
-"""Stands for all names at the top of a module, and for all settings of an object."""
+"""Stands for all names at the top of a module."""
 
 
 class StateNeededError(Exception):
@@ -110,8 +110,6 @@ class FlowRun:
     refuses: bool = False
     """Whether a statement of the code raises the error."""
     is_test: bool = False
-    reads: set[str] = field(default_factory=set)
-    """The settings of objects that were read, with ``WHOLE`` if these were used as a whole."""
     has_read: bool = False
     """Whether a setting of an object that is no record was read."""
     sets_argument: bool = False
