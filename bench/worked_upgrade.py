@@ -34,8 +34,8 @@ def main() -> None:
         old = {path: _lines(Path(folder) / path) for path, _ in removed}
         _run(sys.executable, "-m", "cgmigrate", "upgrade", "--fix", "--unsafe-fixes", *releases, at=folder)
         changed = {(path, line) for path in old for line in _changed(old[path], _lines(Path(folder) / path))}
-    found, rewritten = removed.keys() & places.keys(), removed.keys() & changed
-    print(f"removed {len(removed)}, found {len(found)}, rewritten {len(rewritten)}")
+    listed, rewritten = removed.keys() & places.keys(), removed.keys() & changed
+    print(f"removed {len(removed)}, listed {len(listed)}, rewritten {len(rewritten)}")
     print("silent:", dict(Counter(key for line, key in removed.items() if line not in places)))
     for (path, line), code in sorted(places.items()):
         if not path.endswith((".yaml", ".yml")):
