@@ -173,6 +173,10 @@ def _known_names(owner: str, release: Release, section: str = "") -> frozenset[s
     return load().attributes(release) if owner == ARGUMENTS else frozenset(load().fields(owner, release))
 
 
+_OF_TYPES: Mapping[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "float": (int, float)}
+"""The types of values that a field takes, by its annotation."""
+
+
 def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
     releases = [release for release in KNOWN if new.name in _known_names(old.owner, release, new.section)]
     if old.rule and releases and old.deprecated_in is not None and old.deprecated_in < releases[0]:
@@ -188,9 +192,15 @@ def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
     )
     if old.name in of_old and new.name not in of_new:
         yield ("replaced-by",), f"replaced-by: {old.owner} has no {new.name} in any release{_nearest(new.name, of_new)}"
-    for number, (_, value) in enumerate(old.values if own_file and len(old.replaced_by) == 1 else ()):
+    plain = {one.removeprefix("Optional[").removesuffix("]").removesuffix(" | None") for one in types}
+    fitting = {kind for one in plain for kind in _OF_TYPES[one]} if plain and plain <= _OF_TYPES.keys() else set()
+    for number, (_, value) in enumerate(old.values if len(old.replaced_by) == 1 else ()):
         place = ("values", number, "new")
         if value == ABSENT:
+            continue
+        if fitting and type(value) not in fitting:
+            yield place, f"values: {_shown(value)} is not a value of {new.name}, which is a {min(plain)}"
+        if not own_file:
             continue
         if not _fits(new.kind, value):
             yield place, f"values: {_shown(value)} is not a value of {new.name}, which is a {new.kind}"
