@@ -218,7 +218,7 @@ def test_a_default_is_left_alone_where_another_setting_is_rewritten(
 
 def test_a_team_may_have_its_own_entry_for_a_setting(project: Path, cgmigrate: Callable[..., Any]) -> None:
     shipped = text_of(Path(upgrade_rules()) / "settings/moe_deepep_num_sms.yaml")
-    write(project / "team/settings/moe_deepep_num_sms.yaml", shipped.replace("UPG112", "TEAM001"))
+    write(project / "team/settings/moe_deepep_num_sms.yaml", shipped + "rule: TEAM001\n")
     write(project / "a.yaml", "model:\n  tensor_model_parallel_size: 2\n  moe_deepep_num_sms: 24\n")
     result = cgmigrate("upgrade", "--rules", "team", "--from", "0.18", "--to", "0.19", "a.yaml")
     assert result.stdout.split()[1] == "TEAM001"

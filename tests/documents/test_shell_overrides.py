@@ -1,15 +1,11 @@
-"""Overrides in scripts and lists: words that a real bash expands, read by Hydra's own parser before and after."""
+"""Overrides in scripts: words that a real bash expands, read by Hydra's own parser before and after."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -121,63 +117,6 @@ def test_a_site_has_what_hydra_reads(text: str) -> None:
     own, _ = hydra_reads(recorded(text)[0])
     assert site.own == own
     assert site.path == tuple(PREFIX.rstrip(".").split("."))
-
-
-# --- lists of arguments, which no shell reads --------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class ListFile:
-    """A file with a list of arguments: its name, the text, and what reads the words."""
-
-    name: str
-    text: str
-    read: Callable[[str], list[str]]
-
-
-def of_yaml(text: str) -> list[str]:
-    (words,) = yaml.safe_load(text).values()
-    return [str(word) for word in words]
-
-
-@st.composite
-def argument_lists(draw: st.DrawFn) -> ListFile:
-    words = []
-    for word in draw(st.permutations([*draw(pairs()), *draw(st.lists(st.sampled_from(OTHERS), max_size=4))])):
-        plain = word.replace("'", "").replace('"', "")
-        words.append(draw(st.sampled_from([plain, plain.replace(",", ", ")])))
-    words = [*draw(st.sampled_from([[], ["python", "t.py"], ["python", "a file.py"]])), *words]
-    form = draw(st.sampled_from(["block", "flow"]))
-    items = [
-        json.dumps(word) if form == "flow" else draw(st.sampled_from([word, f"'{word}'", f'"{word}"']))
-        for word in words
-    ]
-    key = draw(st.sampled_from(["args", "command"]))
-    bullet = draw(st.sampled_from(["- ", "  - ", "    -   "]))
-    ending = draw(st.sampled_from(["", "  # why"]))
-    text = f"[{', '.join(items)}]" if form == "flow" else "".join(f"\n{bullet}{item}{ending}" for item in items)
-    return ListFile("a.yaml", f"{key}: {text}\n", of_yaml)
-
-
-@settings(max_examples=examples(300), deadline=None, suppress_health_check=list(HealthCheck))
-@given(file=argument_lists())
-def test_the_same_is_captured_by_what_hydra_gets_of_a_list(file: ListFile) -> None:
-    after = fixed(file.text, file.name)
-    assert fixed(after, file.name) == after
-    if after != file.text:
-        check_captures(file.read(file.text), file.read(after))
-
-
-def test_most_lists_are_rewritten() -> None:
-    rewritten = []
-
-    @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(file=argument_lists())
-    def count(file: ListFile) -> None:
-        rewritten.append(fixed(file.text, file.name) != file.text)
-
-    count()
-    assert sum(rewritten) > len(rewritten) / 4
 
 
 # --- forms ----------------------------------------------------------------------------------------

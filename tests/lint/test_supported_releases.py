@@ -11,6 +11,7 @@ from click.testing import Result
 
 from cgmigrate.linking.release_shims import release_shim
 from cgmigrate.megatron.catalogue import load
+from cgmigrate.project.file_search import FileSearch
 from tests.support.files import write
 
 Command = Callable[..., Result]
@@ -186,8 +187,8 @@ def test_code_is_withheld_as_well(project: Path, cgmigrate: Command) -> None:
         ("try:\n    from megatron.core import x\nexcept ImportError:\n    x = None\n", 0),
     ],
 )
-def test_code_for_several_releases_is_recognised(code: str, line: int) -> None:
-    shim = release_shim(None, [("compat.py", code.encode())], load())
+def test_code_for_several_releases_is_recognised(code: str, line: int, tmp_path: Path) -> None:
+    shim = release_shim(FileSearch(str(tmp_path)), [("compat.py", code.encode())], load())
     assert shim == (f"compat.py:{line}" if line else "")
 
 

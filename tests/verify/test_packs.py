@@ -42,6 +42,8 @@ def entry(folder: Path, name: str, *changes: tuple[str, str]) -> tuple[Pack, ...
         for old, new in changes:
             text = text.replace(old, new)
         write(folder / path.relative_to(shipped), text)
+        if "\nrule: TEAM" in text:
+            break
     return packs_of(str(folder))
 
 
@@ -81,7 +83,7 @@ WRONG_PACKS = {
     "another value": ("moe_enable_deepep", ("new: deepep", "new: hybridep"), "is deepep with moe_enable_deepep = true"),
     "another setting": (
         "moe_deepep_num_sms",
-        ("replaced-by: moe_flex_dispatcher_num_sms", "replaced-by: moe_hybridep_num_sms"),
+        ("replaced-by: moe_flex_dispatcher_num_sms", "replaced-by: moe_hybridep_num_sms\nrule: TEAM001"),
         "moe_hybridep_num_sms is null with moe_deepep_num_sms = 8",
     ),
 }
@@ -146,7 +148,7 @@ def test_the_command_names_file_and_line_and_ends_with_1(project: Path, cgmigrat
     if installed() is None:
         pytest.skip("megatron-core is not installed")
     name, change, _ = WRONG_PACKS["another setting"]
-    entry(project / "team", name)
+    entry(project / "team", name, ("replaced-by:", "rule: TEAM001\nreplaced-by:"))
     right = cgmigrate("rules", "test", "team")
     assert right.exit_code == 0 and f"\nproved      {name}: both forms in TransformerConfig, 0." in right.stdout
     entry(project / "team", name, change)
