@@ -73,13 +73,18 @@ def _variables(scope: ast.AST, name: str) -> frozenset[str]:
 
 def _is_read(node: ast.AST, name: str, variables: Collection[str]) -> bool:
     match node:
-        case ast.Attribute(attr=attribute, ctx=ast.Load()):
-            return attribute == name
-        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=attribute), *_]):
-            return attribute == name
+        case ast.Attribute(value=owner, attr=attribute, ctx=ast.Load()):
+            return attribute == name and not _is_validated(owner)
+        case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=attribute), *_]):
+            return attribute == name and not _is_validated(owner)
         case ast.Name(id=variable, ctx=ast.Load()):
             return variable in variables
     return False
+
+
+def _is_validated(owner: ast.expr) -> bool:
+    """Return whether an object is the parsed arguments, in which validation has put the new value already."""
+    return last_name(owner).endswith("args")
 
 
 def _differs(node: ast.expr | ast.Match, name: str, variables: Collection[str], values: tuple[object, object]) -> bool:

@@ -39,6 +39,7 @@ READ = "def setup(cfg):\n    {}\n"
         "return cfg.model.cuda_graph_impl == 'local' and 'full_iteration' not in cfg.model.cuda_graph_scope",
         "print(f'graphs: {cfg.model.cuda_graph_impl}')",
         "other.cuda_graph_impl = cfg.model.cuda_graph_impl",
+        "return args.cuda_graph_impl == 'local'",
     ],
 )
 def test_code_that_goes_the_same_way(code: str) -> None:
