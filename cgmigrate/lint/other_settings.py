@@ -13,6 +13,7 @@ from cgmigrate.lint.rules import RuleCase
 from cgmigrate.megatron.acceptance import refusal_of_place, refusal_of_setting
 from cgmigrate.megatron.catalogue import ABSENT
 from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
 
@@ -52,6 +53,10 @@ def _is_command_line(case: SiteCase) -> bool:
     return case.reader is Reader.COMMAND_LINE
 
 
+def _ships(path: str) -> bool:
+    return path.startswith(str(rules_folder()))
+
+
 def checked_others(case: SiteCase, after: Settings, context: Context) -> SiteCase:
     """Return a site with the reason why its other settings cannot be rewritten, or why that is unsafe.
 
@@ -67,7 +72,10 @@ def checked_others(case: SiteCase, after: Settings, context: Context) -> SiteCas
         if refusal := refusal_of_setting(catalogue[name], after[name], context.target, as_flag=_is_command_line(case)):
             return case.block(refusal)
     for rule, match in case.matches:
-        if match.fix and match.fix.names & changed and not (match.fix.proved_by or match.fix.unsafe):
+        names = match.fix.names & changed if match.fix else frozenset[str]()
+        # The proof of a rule that ships is not about a team's entry for the same setting.
+        is_other = _ships(rule.path) and not all(_ships(catalogue[name].path or rule.path) for name in names)
+        if match.fix and names and (is_other or not (match.fix.proved_by or match.fix.unsafe)):
             case = case.risk(
                 f"no source shows that {context.target} reads the new settings as {case.source} reads the old ones",
                 rule.id,

@@ -224,6 +224,20 @@ def test_a_team_may_have_its_own_entry_for_a_setting(project: Path, cgmigrate: C
     assert result.stdout.split()[1] == "TEAM001"
 
 
+def test_the_proof_of_a_rule_that_ships_is_not_that_of_a_teams_entry(
+    project: Path, cgmigrate: Callable[..., Any]
+) -> None:
+    shipped = text_of(Path(upgrade_rules()) / "settings/moe_router_padding_for_fp8.yaml")
+    swapped = shipped.replace("replaced-by:", "values: [{old: true, new: false}]\nreplaced-by:")
+    write(
+        project / "a.yaml", "model:\n  tensor_model_parallel_size: 2\n  fp8: e4m3\n  moe_router_padding_for_fp8: true\n"
+    )
+    options = ("--from", "0.15", "--to", "0.19", "a.yaml")
+    assert "1 safe" in cgmigrate("upgrade", *options).stderr
+    write(project / "team/settings/moe_router_padding_for_fp8.yaml", swapped)
+    assert "1 unsafe" in cgmigrate("upgrade", "--rules", "team", *options).stderr
+
+
 def _git(folder: Path, *words: str) -> str:
     return subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True).stdout
 
