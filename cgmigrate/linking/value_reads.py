@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import parsed, walk
+from cgmigrate.documents.python.scopes import Function
 from cgmigrate.documents.python.source import NOT_LITERAL, last_name, literal_value
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOKS_UP = frozenset(("get", "index", "getattr", "pop", "open", "Path", "join"))
 """Functions that look for a value in something, or for a file."""
 
@@ -28,7 +28,7 @@ def read_otherwise(
     """
     tree = parsed(text)
     scopes = list(_scopes(tree)) if tree is not None else []
-    named = {one.name: _names_in(one) for one in scopes if isinstance(one, _FUNCTIONS)}
+    named = {one.name: _names_in(one) for one in scopes if isinstance(one, Function)}
     for scope in scopes:
         own = _names_in(scope)
         if scope is not tree and not own.union(*(named[one] for one in own if one in named)).isdisjoint(others):
@@ -42,14 +42,14 @@ def read_otherwise(
 
 def _scopes(tree: ast.Module) -> Iterator[ast.AST]:
     yield tree
-    yield from (one for one in walk(tree) if isinstance(one, _FUNCTIONS))
+    yield from (one for one in walk(tree) if isinstance(one, Function))
 
 
 def _own_nodes(scope: ast.AST) -> Iterator[ast.expr | ast.Match]:
     """Yield the expressions and matches of a function, or of a module, without those of the functions in it."""
     waiting: list[ast.AST] = [scope]
     while waiting:
-        parts = [one for one in ast.iter_child_nodes(waiting.pop()) if not isinstance(one, _FUNCTIONS)]
+        parts = [one for one in ast.iter_child_nodes(waiting.pop()) if not isinstance(one, Function)]
         waiting += parts
         yield from (one for one in parts if isinstance(one, (ast.expr, ast.Match)))
 

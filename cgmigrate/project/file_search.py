@@ -68,8 +68,10 @@ class FileSearch:
     @cached_property
     def _names(self) -> list[str]:
         """The files that git tracks, and that it would track; outside of git those of no tool. Empty if git fails."""
-        if not self._is_in_git:
-            return list(_files_below(self.top, [""], ()))
+        return self.listed() if self._is_in_git else list(_files_below(self.top, [""], ()))
+
+    def listed(self) -> list[str]:
+        """Return the names of the files that git tracks, and that it would track; none outside of git."""
         return self._listed("--cached", "--others", "--exclude-standard")
 
     @cached_property

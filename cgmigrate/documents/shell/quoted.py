@@ -66,12 +66,12 @@ class Script:
             return self._outer_variable(name)
         if self.shares:
             return self.around.variable(name, _ANYWHERE) if self.around is not None else name
-        exported = is_exported(name, self.text_around)
         if not name.isidentifier() or is_set(name, self.tree.text):
             # What a script in this one sets is not set in this one.
             own = {self.tree.written(one).partition("=")[0].rstrip("+") for one in self.tree.assignments}
-            return f"{name}@{self.code.starts[0]}" if name in own or not exported else ""
-        return self._outer_variable(name) if exported else ""
+            is_own = name in own or not is_exported(name, self.text_around)
+            return f"{name}@{self.code.starts[0]}" if is_own else ""
+        return self._outer_variable(name) if is_exported(name, self.text_around) else ""
 
     @property
     def problem(self) -> str:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from cgmigrate.project.checkout import SKIPPED
 from cgmigrate.project.file_search import FileSearch
-from cgmigrate.project.git import run_git
 from cgmigrate.project.paths import is_below
 
 _MOST_IGNORED = 16 << 20
@@ -55,9 +54,9 @@ class Tree:
 
 def files_of(root: str) -> Iterator[str]:
     """Yield the files that git tracks or would track, and small ones that it ignores; all of them without git."""
-    listed = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    yield from (os.fsdecode(name) for name in (listed[0] if listed else b"").split(b"\0") if name)
-    for path in FileSearch(root).ignored():
+    search = FileSearch(root)
+    yield from search.listed()
+    for path in search.ignored():
         name = os.path.relpath(path, root)
         with contextlib.suppress(OSError):
             if os.stat(path).st_size <= _MOST_IGNORED:
