@@ -144,4 +144,5 @@ def _parser() -> Parser:
 def _query(kind: str) -> Query:
     from tree_sitter import Query
 
-    return Query(_language(), f"({kind}) @node")
+    query: Query = Query(_language(), f"({kind}) @node")
+    return query
