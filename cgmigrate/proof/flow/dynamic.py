@@ -72,9 +72,9 @@ def _bindings(function: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _is_made(name: ast.expr, bound: dict[str, ast.expr], depth: int = 4) -> bool:
-    """Return whether code makes a name of parts, or has it from a list of names."""
+    """Return whether code makes a name of parts, or has it from a list or table of names."""
     match name:
-        case ast.JoinedStr() | ast.BinOp() | ast.List() | ast.Tuple():
+        case ast.JoinedStr() | ast.BinOp() | ast.List() | ast.Tuple() | ast.Dict():
             return True
         case ast.Name(id=variable):
             return depth > 0 and variable in bound and _is_made(bound[variable], bound, depth - 1)

@@ -137,8 +137,9 @@ class Proofs:
         own.add(code)
         code += self._dynamic(code)
         own.add(code)
-        code += self._callers(own, code)
-        own.add(code)
+        while callers := self._callers(own, code):
+            code += callers
+            own.add(code)
         side = Side(self.modules, world, own, self._at)
         followed = {module.path for module in code}
         kept = [one for one in code if not is_shim(one) or any(change.path == one.path for change in self.changes)]
@@ -194,10 +195,13 @@ class Proofs:
         return [one for one in read if dynamic_lines(one)]
 
     def _callers(self, own: Slice, code: Sequence[Module]) -> list[Module]:
-        """Return other modules that call private functions with settings: these get what the modules give them."""
-        private = {name for name in own.functions if name.startswith("_")}
+        """Return other modules that call functions which only read settings, or private ones that set them.
+
+        These get what the modules give them.
+        """
+        called = {name for name in own.functions if name.startswith("_") or name not in own.writers} & own.defined
         known = {one.path for one in code}
-        others = [path for path in self.files_with(private) if path not in known and not is_test(path)]
+        others = [path for path in self.files_with(called) if path not in known and not is_test(path)]
         return [one for path in others if (one := self.modules.read(path)) is not None]
 
     # --- rounds -----------------------------------------------------------------------------------

@@ -27,10 +27,6 @@ _BY_NAME = frozenset(("getattr", "setattr", "hasattr", "deepcopy", "replace"))
 _SPEAKING = frozenset(("debug", "info", "warning", "warn", "error", "exception", "log", "print", "warn_rank_0"))
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_COMPOUND = (
-    *(*_DEFINITIONS, ast.If, ast.For, ast.AsyncFor, ast.While),
-    *(ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match),
-)
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
@@ -115,7 +111,7 @@ class Slice:
             sets = _has_line(_body(node), writes)
             if sets or _has_line(_body(node), self._settings_in(module)):
                 kept = self.kept(node, module)
-                if sets or any(_gives(one) for one in kept.statements):
+                if sets or kept.reading or any(_gives(one) for one in kept.statements):
                     self._learn(name, sets)
         for statement in module.tree.body:
             if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
@@ -134,7 +130,7 @@ class Slice:
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or isinstance(statement.value, ast.Constant):
             return False
         names = _has_line(_body(statement), self._settings_in(module))
-        return names or (self.sets(statement, module) and passes_function(statement, self.writers))
+        return names or (self.has_words(statement, module) and passes_function(statement, self.functions))
 
     def _learn(self, name: str, sets: bool) -> None:
         owner, _, own = name.rpartition(".")
@@ -264,12 +260,13 @@ class _Keeping:
 
     def keep(self, body: list[ast.stmt]) -> Kept:
         before = -1
-        self._passed = self.slice.writers | self.slice.tables
+        self._passed = self.slice.functions | self.slice.tables
         while before != (before := self._count()):
             for statement in body:
                 self._visit(statement, is_tainted=self.is_writer)
+        is_part = any(one not in self.kept.statements and has_effect(one) for one in _statements(body))
         for statement in body:
-            self._observe(statement)
+            self._observe(statement, ends_others=is_part)
         self.slice.lead(self._paths)
         self.kept.needed = self.needed
         self.kept.has_results = any(
@@ -309,7 +306,7 @@ class _Keeping:
         is_tainted = any(self._has_taint(one) for one in nodes)
         if is_tainted:
             self.kept.reading.add(statement)
-        if is_tainted and not bodies_of(statement):
+        if is_tainted:
             self.tainted.update(bound_by(statement))
         is_read = is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)
         is_read = is_read or any(self._has_name(one, self.aliases) for one in nodes)
@@ -394,17 +391,21 @@ class _Keeping:
             self._paths.add(owner.attr)
             owner = owner.value
 
-    def _observe(self, statement: ast.stmt) -> None:
-        """Note the conditions on which statements depend that are not evaluated."""
+    def _observe(self, statement: ast.stmt, *, ends_others: bool) -> None:
+        """Note the conditions on which statements depend that are not evaluated.
+
+        ``ends_others`` says that there are such statements, which a `return` may end.
+        """
         if isinstance(statement, _DEFINITIONS) or statement not in self.kept.statements:
             return
         inner = bodies_of(statement)
         if isinstance(statement, (ast.If, ast.While)) and any(
-            one not in self.kept.statements and has_effect(one) for one in inner
+            (ends_others and isinstance(one, _JUMPS)) if one in self.kept.statements else has_effect(one)
+            for one in inner
         ):
             self.kept.observed.add(statement)
         for one in inner:
-            self._observe(one)
+            self._observe(one, ends_others=ends_others)
 
 
 def _gives(statement: ast.stmt) -> bool:
@@ -461,7 +462,7 @@ def has_effect(statement: ast.stmt) -> bool:
 def bodies_of(statement: ast.stmt) -> list[ast.stmt]:
     """Return the statements directly below a compound statement."""
     result: list[ast.stmt] = []
-    if not isinstance(statement, _COMPOUND):
+    if not (hasattr(statement, "body") or isinstance(statement, ast.Match)):
         return result
     for name in ("body", "orelse", "finalbody"):
         part = getattr(statement, name, None)
