@@ -135,6 +135,10 @@ class OverridingCommand:
     place: tuple[int, ...]
 
 
+WORDS_ALONE = ("command",)
+"""The path of flags that have no program and no variable before them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """The settings that configure one model at one place.

@@ -13,7 +13,8 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import cached_property
+from itertools import chain, takewhile
 
 from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
@@ -37,6 +38,7 @@ from cgmigrate.linking.text_tools import (
     tools_about,
 )
 from cgmigrate.linking.value_reads import read_otherwise
+from cgmigrate.linking.whole_mappings import whole_uses_in
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.file_search import FileSearch
@@ -53,6 +55,10 @@ _CUTS_NAMES = re.compile(
 )
 _WORDS_ALONE = re.compile(r"(?:^|[\[,{]|:\s|^\s*-\s)\s*[\"']?-[^\"'\],]*$")
 """Before a flag in YAML that is in a list, or in a text that begins with flags: no command with its program."""
+_IS_KEY = re.compile(r"[\"']?\s*:")
+_RUNS = re.compile(r"\bsubprocess\b|\bPopen\b|\b(?:os\.(?:exec|spawn)\w+|system)\(")
+"""What code has that starts a program."""
+_SETS_ANY = re.compile(r"\bsetattr\(\s*[^,()]+,\s*[a-z_]\w*[\s,.\[]")
 _WORD = re.compile(r"\w+")
 
 
@@ -121,6 +127,7 @@ class OpenPlaces:
         for place in self._places_of(fix):
             is_met = _meets_words(place, is_open=is_open) and self._reaches(place, fix)
             is_met = is_met or (is_open and self._fills(place, fix.path)) or self._joins_attribute(place)
+            is_met = is_met or (fix.path.endswith(YAML) and self._joins_words(place, fix))
             # A value that goes may be one that was read over another.
             if is_met or (not fix.after and place.kind is PlaceKind.KEY and self._is_read(place, fix)):
                 return place
@@ -131,16 +138,40 @@ class OpenPlaces:
         return near_texts(self.texts, path)
 
     def _expecting(self, fix: FixOutline) -> Iterator[OpenPlace]:
-        """Yield the keys of data files that have a value which a fix replaces, and which code holds against it.
+        """Yield the data with a setting whose name stays and whose value a fix changes.
 
-        The code names the file, and gets the object.
+        Code holds it against the object, or sets all that it reads on it.
         """
         sought = SoughtNames.of_change(fix.names, self.catalogue)
-        for path in self._near(fix.path).holding(fix.kept) if fix.kept else ():
-            for place in self._in_file(path, sought) if not may_run(path) else ():
-                is_about = place.kind is PlaceKind.KEY and not place.names.isdisjoint(fix.kept)
-                if is_about and _is_same(place, fix) and any(self._gets(one, fix) for one in self._naming(path)):
+        words = (*fix.kept, *map(str.upper, fix.kept))
+        for path in self._near(fix.path).holding(words) if fix.kept else ():
+            for place in self._in_file(path, sought) if path.endswith(SHELL) or not may_run(path) else ():
+                if not place.names.isdisjoint(fix.kept) and self._is_set_or_expected(place, fix):
                     yield place
+
+    def _is_set_or_expected(self, place: OpenPlace, fix: FixOutline) -> bool:
+        """Return whether code may set what data has on the object, or compare both."""
+        if place.kind is PlaceKind.TEXT:
+            return bool(self._setters) and place.text.isupper() and self._readers.is_exported(place.text)
+        if not self._has_setting(place):
+            return False
+        return bool(self._setters) or (
+            _is_same(place, fix) and any(self._gets(one, fix) for one in self._naming(place.path))
+        )
+
+    def _has_setting(self, place: OpenPlace) -> bool:
+        """Return whether data sets what a place names; in YAML and JSON a name that is no key is part of a text."""
+        if place.kind is PlaceKind.DATA:
+            return not place.path.endswith((*YAML, ".json", ".jsonl", ".json5"))
+        name = place.text.lower()
+        choices = self.catalogue[name].choices if name in self.catalogue else ()
+        return place.kind is PlaceKind.KEY and (not choices or place.value in choices)
+
+    @cached_property
+    def _setters(self) -> list[str]:
+        """The code that sets attributes by names that it reads."""
+        code = (one for one in self.texts.holding(("setattr",)) if one.endswith(CODE) and not is_test(one))
+        return [one for one in code if not is_part_of_megatron(one) and _SETS_ANY.search(self.texts.text(one))]
 
     def _reading_otherwise(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the code that goes another way with the new value of a setting whose name stays."""
@@ -247,12 +278,23 @@ class OpenPlaces:
         """
         if place.kind is not PlaceKind.KEY or isinstance(place.value, Mapping):
             return True
-        is_same = _is_same(place, fix)
+        is_same = _is_same(place, fix) and not self._sets_back(place, fix)
         if place.path.endswith(".json"):
             return not is_same or self._loads(fix.path, JSON_WORDS)
         if is_same or not self._loads(fix.path, YAML_WORDS):
             return False
         return not self._readers.are_alternatives(place.path, fix.path)
+
+    def _sets_back(self, place: OpenPlace, fix: FixOutline) -> bool:
+        """Return whether a mapping has the former value of a setting that stays, and not the settings that go.
+
+        Merged over the new text, it is another configuration than over the old one.
+        """
+        name = place.text.lower()
+        gone = fix.before.keys() - fix.after.keys()
+        if not gone or fix.after.get(name, fix.before[name]) == fix.before[name]:
+            return False
+        return not all(name in _block_around(self.texts.text(place.path), place.line) for name in gone)
 
     @remembered
     def _loads(self, path: str, words: tuple[str, ...]) -> bool:
@@ -273,7 +315,7 @@ class OpenPlaces:
         yield from (OpenPlace(*one) for one in searches_of_objects(texts, fix.before, fix.after))
         yield from self._filters_of(fix)
         if not fix.is_proved:
-            places = chain(self._name_parts_of(fix), tools_about(fix.text_change, texts))
+            places = chain(self._name_parts_of(fix), tools_about(fix.text_change, texts), self._whole_uses_of(fix))
             yield from (OpenPlace(*one) for one in places)
 
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
@@ -291,6 +333,27 @@ class OpenPlaces:
     def _parses(self, path: str) -> bool:
         text = self.texts.text(path)
         return "megatron" in text and "parse_args" in text
+
+    def _joins_words(self, place: OpenPlace, fix: FixOutline) -> bool:
+        """Return whether code that makes a command of a mapping in YAML may add the flag of a place to it.
+
+        It has the flag itself, or has to do with the file that has it, by its name.
+        """
+        if place.kind is not PlaceKind.FLAG or _IS_KEY.match(self._behind(place)):
+            return False
+        stem, suffix = os.path.splitext(os.path.basename(place.path))
+        in_import = rf"|\b(?:from|import)[ \t]+[\w.]*\b{re.escape(stem)}\b" if suffix in CODE else ""
+        named = re.compile(re.escape(stem + suffix) + in_import)
+        own, is_code_of_test = self.texts.text(place.path), suffix in CODE and is_test(place.path)
+        return any(
+            one == place.path or (not is_code_of_test and (named.search(text) or os.path.basename(one) in own))
+            for one in self._naming(fix.path)
+            if _RUNS.search(text := self.texts.text(one)) and not is_part_of_megatron(one)
+        )
+
+    def _behind(self, place: OpenPlace) -> str:
+        """Return the text of the line of a place behind it."""
+        return self.texts.text(place.path).split("\n")[place.line - 1].partition(place.text)[2]
 
     def _joins_attribute(self, place: OpenPlace) -> bool:
         """Return whether code joins the name of an attribute, which Megatron's parsed arguments may have."""
@@ -326,6 +389,18 @@ class OpenPlaces:
             is_about = is_about or (one.finds_booleans(old, new) and not is_test(path))
             if is_about and one.distinguishes(fix.names, old, new):
                 yield OpenPlace(path, one.line, one.text)
+
+    def _whole_uses_of(self, fix: FixOutline) -> Iterator[TextPlace]:
+        """Yield the code that loads the mapping of a fix and uses all of it."""
+        for path in self._readers.of(YAML_WORDS) if fix.path.endswith(YAML) else ():
+            if path.endswith(CODE) and is_of_project(path, fix.path, self.top):
+                yield from self._whole_uses_in(path, fix.keys, fix.names, os.path.basename(fix.path))
+
+    @remembered
+    def _whole_uses_in(self, path: str, keys: tuple[str, ...], names: frozenset[str], file: str) -> list[TextPlace]:
+        text = self.texts.text(path)
+        has_all = "load" in text and all(key in text for key in keys)
+        return [(path, *one) for one in whole_uses_in(text, keys, names, file)] if has_all else []
 
     @remembered
     def _tests_of(self, names: frozenset[str], texts: ProjectTexts) -> list[tuple[OpenPlace, bool]]:
@@ -378,6 +453,18 @@ def _meets_words(place: OpenPlace, *, is_open: bool) -> bool:
 def _derives(text: str, classes: Collection[str]) -> bool:
     """Return whether code defines a class that derives from one of some classes: its objects are objects of that."""
     return text.startswith("class ") and not set(_WORD.findall(text.partition("(")[2])).isdisjoint(classes)
+
+
+def _block_around(text: str, line: int) -> str:
+    """Return the lines around a line of YAML or JSON up to those that are less indented: those of its mapping."""
+    lines = text.split("\n")
+    indent = len(lines[line - 1]) - len(lines[line - 1].lstrip())
+
+    def is_inside(one: str) -> bool:
+        return not one.strip() or len(one) - len(one.lstrip()) >= indent
+
+    above = takewhile(is_inside, reversed(lines[: line - 1]))
+    return "\n".join((*above, lines[line - 1], *takewhile(is_inside, lines[line:])))
 
 
 def _is_same(place: OpenPlace, fix: FixOutline) -> bool:

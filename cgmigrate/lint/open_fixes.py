@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python import PythonDocument
-from cgmigrate.documents.sites import CannotEditError, Document, Site
+from cgmigrate.documents.sites import WORDS_ALONE, CannotEditError, Document, Site
 from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings
@@ -105,7 +105,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         is_proved=is_proved,
         kept=kept,
         makers=relations.makers.get(case.site.index, frozenset()),
-        keys=case.site.path if is_mapping else (),
+        keys=case.site.path if case.site.origin is None else (),
         sections=frozenset(section for name in names if (section := document.catalogue[name].section)),
         classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
     )
@@ -135,14 +135,17 @@ def _lines_of(examined: ExaminedFile) -> Iterator[_Line]:
 def _lines_with(examined: ExaminedFile, site: Site) -> Iterator[_Line]:
     """Yield the lines of a file that a fix accounts for alone.
 
-    In code these are those of all its sites, which were examined together; of mappings those that are merged.
+    In code these are those of all its sites, which were examined together; of mappings those that are merged. Flags
+    without a command, such as those of a matrix, may join any.
     """
     is_mapping = site.origin is None and not site.flags
+    loose = {one.index for one in examined.document.sites if one.flags and one.path == WORDS_ALONE != site.path}
     return _lines_in(
         examined,
         [
             span
             for other in examined.document.sites
+            if other.index not in loose
             for span in _spans_of(other)
             if not is_mapping or other.index in (site.index, *site.inherits) or site.index in other.inherits
         ],

@@ -34,7 +34,7 @@ from cgmigrate.documents.shell.single_words import SingleWords
 from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
 from cgmigrate.documents.shell.started_commands import commands_of, script_named
 from cgmigrate.documents.shell.tree import ShellTree, nodes_around, parse
-from cgmigrate.documents.sites import PROSE, Problem, ProblemKind, Role, Site, Use
+from cgmigrate.documents.sites import PROSE, WORDS_ALONE, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Missing, Settings
@@ -164,7 +164,7 @@ class ShellDocument(TextDocument):
         first = line.fragments[0]
         return Site(
             index,
-            (first.variable or first.program or "command",),
+            (first.variable or first.program,) if first.variable or first.program else WORDS_ALONE,
             Span(min(use.span.start for use in written), max(use.span.end for use in written)),
             written,
             flags=True,

@@ -1,0 +1,236 @@
+"""Code that loads a mapping and uses it as a whole: it counts, sorts, unpacks or computes with its entries.
+
+What reads a key by its name is found by the name. What copies all entries, or passes them on as they are, sees nothing
+of another name: `Class(**model)`, `setattr(config, key, value)`. All other uses may.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from cgmigrate.documents.python.nodes import parents_in, parsed, walk
+from cgmigrate.documents.python.scopes import returned_by
+from cgmigrate.documents.python.source import dotted, last_name
+
+_COPIES = frozenset(("dict", "copy", "deepcopy", "to_container", "create", "OrderedDict", "DictConfig"))
+_VIEWS = frozenset(("items", "values", "keys"))
+_AROUND = frozenset(("list", "tuple", "sorted", "iter", "reversed", "enumerate", "set", "frozenset"))
+"""Functions that go through what they get, and give it on."""
+_LOOKING = _AROUND | {"len", "sum", "any", "all", "zip", "map", "filter", "min", "max", "next", "type", "bool"}
+_CONVERTING = frozenset(("int", "float", "ord", "round", "abs", "hash"))
+_SPELLING = frozenset(("lower", "upper", "replace", "format", "strip", "title", "encode"))
+_BY_KEY = frozenset(("get", "pop", "setdefault", "__getitem__"))
+_MAPPINGS = frozenset(("dict", "Mapping", "MutableMapping", "DictConfig", "collections", "abc"))
+_FILES = (".yaml", ".yml", ".json")
+_Bound = tuple[Collection[str], Collection[str]]
+"""The variables of a loop that are keys, and those that are values."""
+
+
+def whole_uses_in(text: str, keys: Sequence[str], names: Collection[str], file: str) -> Iterator[tuple[int, str]]:
+    """Yield the code that uses all of a mapping: of a file of this name, below some keys, of which names change."""
+    tree = parsed(text)
+    if tree is not None:
+        code = _Code(tree, tuple(keys), frozenset(names), file)
+        for node in code.uses():
+            yield node.lineno, ast.unparse(node)[:60]
+
+
+@dataclass
+class _Code:
+    """The code of a file. ``depths`` has, for each variable, how many of the keys lead to what it is."""
+
+    tree: ast.Module
+    keys: tuple[str, ...]
+    names: frozenset[str]
+    file: str
+    depths: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.parents = parents_in(self.tree)
+        self.functions = {one.name: one for one in walk(self.tree) if isinstance(one, ast.FunctionDef)}
+        before = -1
+        while before != (before := len(self.depths)):
+            for node in walk(self.tree):
+                self._bind(node)
+
+    def _bind(self, node: ast.AST) -> None:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=value)
+                | ast.NamedExpr(target=ast.Name(id=name), value=value)
+            ):
+                self._note(name, value)
+            case ast.Call(func=ast.Name(id=name), args=args) if name in self.functions:
+                for parameter, value in zip(self.functions[name].args.args, args, strict=False):
+                    self._note(parameter.arg, value)
+
+    def _note(self, name: str, value: ast.expr) -> None:
+        depth = self._depth(value)
+        if depth is not None:
+            self.depths.setdefault(name, depth)
+
+    def _depth(self, node: ast.expr) -> int | None:
+        """Return how many of the keys lead to what an expression is; None if it is no part of the file."""
+        match node:
+            case ast.Name(id=name):
+                return self.depths.get(name)
+            case (
+                ast.Subscript(value=of, slice=ast.Constant(value=str(key)))
+                | ast.Attribute(value=of, attr=key)
+                | ast.Call(func=ast.Attribute(value=of, attr="get" | "pop"), args=[ast.Constant(value=str(key)), *_])
+            ):
+                depth = self._depth(of)
+                is_next = depth is not None and depth < len(self.keys) and self.keys[depth] == key
+                return depth + 1 if depth is not None and is_next else None
+            case ast.BoolOp(values=[first, *_]):
+                return self._depth(first)
+            case ast.Call(func=func, args=args):
+                return self._depth_of_call(func, args, node)
+        return None
+
+    def _depth_of_call(self, func: ast.expr, args: list[ast.expr], node: ast.Call) -> int | None:
+        name = last_name(func)
+        if name in _COPIES:
+            of = args[0] if args else func.value if isinstance(func, ast.Attribute) else None
+            return self._depth(of) if of is not None else None
+        if name in self.functions:
+            depths = (self._depth(one) for one in returned_by(self.functions[name]))
+            return next((one for one in depths if one is not None), None)
+        return 0 if "load" in name and self._may_load(node) else None
+
+    def _may_load(self, call: ast.Call) -> bool:
+        texts = [one.value for one in walk(call) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        files = [one for one in texts if one.endswith(_FILES)]
+        return not files or any(one.endswith(self.file) or "*" in one for one in files)
+
+    # --- uses -------------------------------------------------------------------------------------
+
+    def uses(self) -> Iterator[ast.expr]:
+        """Yield the uses of the mapping as a whole."""
+        for node in walk(self.tree):
+            if isinstance(node, ast.expr) and self._depth(node) == len(self.keys) and (use := self._use(node)):
+                yield use
+
+    def _use(self, node: ast.expr) -> ast.expr | None:
+        match self.parents.get(node):
+            case ast.Attribute(attr=name) as method if isinstance(call := self.parents[method], ast.Call):
+                if name in _VIEWS:
+                    return self._use_of_view(call, name)
+                is_made = name in _BY_KEY and call.args and self._is_made(call.args[0])
+                return call if is_made or name == "popitem" else None
+            case ast.Subscript(value=of, slice=key) as item if of is node:
+                return item if self._is_made(key) else None
+            case _:
+                return self._use_of_view(node, "keys", is_mapping=True)
+
+    def _use_of_view(self, node: ast.expr, view: str, *, is_mapping: bool = False) -> ast.expr | None:
+        """Return what goes through entries, unless it treats all of them as they are."""
+        match parent := self.parents.get(node):
+            case ast.For(target=target, iter=iterated, body=body) if iterated is node:
+                return self._looking(_bound(target, view), body, node)
+            case ast.comprehension(target=target, iter=iterated, ifs=tests) if iterated is node:
+                made = self.parents[parent]
+                parts = [one for one in ast.iter_child_nodes(made) if not isinstance(one, ast.comprehension)]
+                return self._looking(_bound(target, view), [*parts, *tests], node)
+            case ast.Call():
+                return self._use_of_call(parent, node, view, is_mapping=is_mapping)
+            case ast.Starred() | ast.Assign(targets=[ast.Tuple() | ast.List()]):
+                return node
+        return None if is_mapping and not _is_equality(parent) else _compared_or_cut(parent, node)
+
+    def _use_of_call(self, call: ast.Call, node: ast.expr, view: str, *, is_mapping: bool) -> ast.expr | None:
+        """Return a call that goes through the entries that it gets."""
+        name = last_name(call.func)
+        if name in _AROUND and isinstance(self.parents.get(call), (ast.For, ast.comprehension)):
+            return self._use_of_view(call, view)
+        is_passed = name in ("dict", "update", "print") or (is_mapping and name not in _LOOKING)
+        return None if is_passed or any(one.value is node for one in call.keywords) else call
+
+    def _looking(self, bound: _Bound, body: Sequence[ast.AST], node: ast.expr) -> ast.expr | None:
+        """Return the loop if its code looks at keys or values, and does not only give them on."""
+        for one in chain.from_iterable(map(walk, body)):
+            if isinstance(one, ast.Name):
+                above = self.parents[one]
+                is_looked_at = one.id in bound[0] and self._looks_at_key(above, one)
+                if is_looked_at or (one.id in bound[1] and _looks_at_value(above, one)):
+                    return node
+        return None
+
+    def _looks_at_key(self, above: ast.AST, name: ast.Name) -> bool:
+        match above:
+            case ast.Attribute(attr="startswith" | "endswith") if isinstance(call := self.parents[above], ast.Call):
+                return any(self._has_part(one) for one in call.args)
+            case ast.Attribute(attr=method):
+                return method not in _SPELLING and isinstance(self.parents[above], ast.Call)
+            case ast.Compare(left=part, ops=[ast.In() | ast.NotIn()], comparators=[of]) if of is name:
+                return self._has_part(part)
+            case ast.Subscript(value=of) | ast.For(iter=of) | ast.comprehension(iter=of):
+                return of is name
+        return _is_computed(above, name)
+
+    def _is_made(self, key: ast.expr) -> bool:
+        """Return whether code makes a key, which may be one of the names that change."""
+        is_made = not isinstance(key, (ast.Constant, ast.Name, ast.Attribute))
+        return is_made and any(re.fullmatch(_pattern_of(key), name) for name in self.names)
+
+    def _has_part(self, part: ast.expr) -> bool:
+        """Return whether a name that changes may have a part."""
+        return not isinstance(part, ast.Constant) or any(str(part.value) in name for name in self.names)
+
+
+def _is_equality(node: ast.AST | None) -> bool:
+    return isinstance(node, ast.Compare) and not isinstance(node.ops[0], (ast.In, ast.NotIn, ast.Is, ast.IsNot))
+
+
+def _compared_or_cut(above: ast.AST | None, node: ast.expr) -> ast.expr | None:
+    is_cut = isinstance(above, ast.Subscript) and above.value is node
+    return node if is_cut or isinstance(above, ast.Compare) else None
+
+
+def _pattern_of(node: ast.expr) -> str:
+    match node:
+        case ast.Constant(value=value):
+            return re.escape(str(value))
+        case ast.JoinedStr(values=parts):
+            return "".join(map(_pattern_of, parts))
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _pattern_of(left) + _pattern_of(right)
+    return ".*"
+
+
+def _bound(target: ast.expr, view: str) -> _Bound:
+    names = [one.id for one in walk(target) if isinstance(one, ast.Name)]
+    if view == "items" and len(names) > 1:
+        return names[-2:-1], names[-1:]
+    return ([], names[-1:]) if view == "values" else (names[-1:], [])
+
+
+def _is_computed(above: ast.AST, name: ast.Name) -> bool:
+    """Return whether a function computes with a key or value, or a test is about it."""
+    match above:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+            return not {dotted(one).rpartition(".")[2] for one in walk(kinds)} - {""} <= _MAPPINGS
+        case ast.Call(func=ast.Name(id=function), args=args):
+            return function in _LOOKING | _CONVERTING and name in args
+        case ast.Call(func=ast.Attribute(attr=method), args=args):
+            return method.startswith("assert") and name in args
+    return False
+
+
+def _looks_at_value(above: ast.AST, name: ast.Name) -> bool:
+    match above:
+        case ast.Compare(comparators=others):
+            return not all(isinstance(one, ast.Constant) and one.value is None for one in others)
+        case ast.BinOp(op=operator):
+            return not isinstance(operator, (ast.Mod, ast.Add))
+        case ast.If(test=test) | ast.IfExp(test=test):
+            return test is name
+        case ast.BoolOp() | ast.UnaryOp():
+            return True
+        case ast.comprehension(ifs=tests):
+            return name in tests
+    return _is_computed(above, name)
