@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from cgmigrate.lint.conditions import ANY_OF, PACKAGE, TESTS_OF_STATE
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.data_schema import line_of
+from cgmigrate.megatron.releases import KNOWN
 from cgmigrate.megatron.rule_data import RuleError
 
 _PLACEHOLDER = re.compile(r"{([\w.]+)}")
@@ -48,6 +49,7 @@ class RuleText:
                 for one in text.values() if isinstance(text, Mapping) else (text,):
                     for name in _PLACEHOLDER.findall(one):
                         self._check_placeholder(name, case, (*place, key))
+            self._check_release(case.get("fix", {}))
 
     def _check_placeholder(self, name: str, case: Mapping[str, Any], place: _Place) -> None:
         if name not in self.catalogue and name not in _FILLED_IN:
@@ -55,6 +57,20 @@ class RuleText:
             raise self._error(place, f"nothing fills in `{{{name}}}`; there are {names}")
         if name in ("reason", "refuser") and "rejected" not in case.get("when", {}):
             raise self._error(place, f"`{{{name}}}` quotes a refusal, so `when` must ask for `rejected`")
+
+    def _check_release(self, fix: Mapping[str, Any]) -> None:
+        """Check that a rule that deletes a name begins with the release that deprecates it, or no longer has it."""
+        since = self.data.get("since", self.data.get("deprecated-in"))
+        migrated = [fix["migrate"]] if "migrate" in fix and since else []
+        subject = [*self.data.get("fields", ()), *migrated, ""][0]
+        is_deleted = subject in (*fix.get("remove", ()), *fix.get("rename", ()), *migrated)
+        if not is_deleted or self.data.get("kind") not in ("deprecated", "rejected"):
+            return
+        setting = self.catalogue[subject]
+        first = setting.deprecated_in or (setting.until and KNOWN[KNOWN.index(setting.until) + 1])
+        if first and since != str(first) and not setting.captures and not setting.is_of_other_package:
+            said = f"not {since}" if since else f'write `since: "{first}"`'
+            raise self._error(("since",), f"since: {subject} is deprecated or gone since {first}; {said}")
 
     def _nearest(self, name: str) -> str:
         known = [*self.catalogue.settings, *TESTS_OF_STATE, ANY_OF, PACKAGE]

@@ -17,6 +17,7 @@ from cgmigrate.lint.rules import Rule, RuleKind, load, of_entries, read
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.data_schema import line_of
+from cgmigrate.megatron.entry_checks import check_together
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST
 from cgmigrate.megatron.rule_data import RuleError, rules_folder, text_of, upgrade_rules
 from cgmigrate.megatron.versions import parse_release
@@ -78,7 +79,9 @@ def run_folder(folder: Path) -> Iterator[Tested]:
 
 
 def run_shipped() -> Iterator[Tested]:
-    """Test every rule that ships, its form included. Raises RuleError for one that cannot be read."""
+    """Test every rule and entry that ships. Raises RuleError for one that cannot be read or contradicts a table."""
+    settings = catalogue.load((upgrade_rules(),)).settings
+    check_together(settings, [name for name, one in settings.items() if Path(one.path).stem == name])
     for path in sorted(rules_folder().glob("*.yaml")):
         try:
             read(path)

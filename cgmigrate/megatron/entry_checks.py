@@ -10,7 +10,7 @@ from typing import Any
 
 from cgmigrate.megatron.data_schema import line_of
 from cgmigrate.megatron.gone import ARGUMENTS
-from cgmigrate.megatron.releases import KNOWN, OLDEST, UPSTREAM, Release
+from cgmigrate.megatron.releases import KNOWN, UPSTREAM, Release
 from cgmigrate.megatron.rule_data import RuleError, rules_folder, text_of
 from cgmigrate.megatron.setting import ABSENT, Setting, SettingKind, flag_of
 from cgmigrate.megatron.tables import load, release_of
@@ -119,16 +119,16 @@ def _mistakes_together(old: Setting, settings: Mapping[str, Setting]) -> Iterato
         reason = "is no class of megatron-core; a class of your own is written with its package"
         yield ("owner",), f"owner: {old.owner} {reason}{nearest}"
     yield from _mistakes_of_releases(old)
+    for name in old.replaced_by:
+        yield from _mistakes_of_new(old, settings[name])
     if old.rule and old.until and old.deprecated_in and old.until.minor != old.deprecated_in.minor - 1:
         reason = "is not the release before `deprecated-in`; a name that is deprecated first and goes later has none"
         yield ("until",), f"until: {old.until} {reason}"
-    for name in old.replaced_by:
-        yield from _mistakes_of_new(old, settings[name])
     yield from _mistakes_of_flag(old, settings)
 
 
 def _mistakes_of_releases(setting: Setting) -> Iterator[_Mistake]:
-    """Yield what the tables contradict: the first and the last release that have the name, and its kind."""
+    """Yield what the tables contradict: the first and the last release that have the name."""
     names_in = {release: _known_names(setting.owner, release, setting.section) for release in KNOWN}
     known = {release: names for release, names in names_in.items() if names}
     having = [release for release, names in known.items() if setting.name in names]
@@ -138,12 +138,21 @@ def _mistakes_of_releases(setting: Setting) -> Iterator[_Mistake]:
         yield ("until",), f"until: {setting.owner} of megatron-core {first} has no {setting.name}"
     if not having:
         return
-    if setting.since not in (OLDEST, having[0]):
-        yield ("since",), f"since: {setting.owner} has {setting.name} since {having[0]}, not {setting.since}"
+    has = f"{setting.owner} has {setting.name}"
+    # Before the first release whose class is known it may have been there as well.
+    if setting.since != having[0] and not setting.since < having[0] == first:
+        yield ("since",), f"since: {has} since {having[0]}, not {setting.since}"
     last = having[-1] if having[-1] < KNOWN[-1] else None
-    if setting.until is not None and setting.until != last:
+    if setting.until not in (None, last):
         until = f"until {last}" if last else "in every release since then"
-        yield ("until",), f"until: {setting.owner} has {setting.name} {until}, not until {setting.until}"
+        yield ("until",), f"until: {has} {until}, not until {setting.until}"
+    if last is None:
+        return
+    gone = KNOWN[KNOWN.index(last) + 1]
+    if setting.deprecated_in is not None and setting.deprecated_in > gone:
+        yield ("deprecated-in",), f"deprecated-in: {has} until {last}, so {gone} is the first without it"
+    if setting.until is None and setting.deprecated_in in (None, gone):
+        yield ("until",), f'until: {has} until {last}; write `until: "{last}"`'
 
 
 def _mistakes_of_flag(old: Setting, settings: Mapping[str, Setting]) -> Iterator[_Mistake]:
@@ -178,9 +187,9 @@ _OF_TYPES: Mapping[str, tuple[type, ...]] = {"bool": (bool,), "int": (int,), "fl
 
 
 def _mistakes_of_new(old: Setting, new: Setting) -> Iterator[_Mistake]:
-    releases = [release for release in KNOWN if new.name in _known_names(old.owner, release, new.section)]
-    if old.rule and releases and old.deprecated_in is not None and old.deprecated_in < releases[0]:
-        yield ("deprecated-in",), f"deprecated-in: {new.name} is there since {releases[0]}, not {old.deprecated_in}"
+    first = next((release for release in KNOWN if new.name in _known_names(new.owner, release, new.section)), None)
+    if first and old.deprecated_in and old.deprecated_in < first:
+        yield ("deprecated-in",), f"deprecated-in: {new.name} is there since {first}, not {old.deprecated_in}"
     types = {entry.type for release in KNOWN if (entry := load().field(old.owner, new.name, release))}
     is_flag = old.kind is SettingKind.FLAG
     if types and types <= {"bool", "int", "float"} and is_flag is not (types == {"bool"}) and not old.values:

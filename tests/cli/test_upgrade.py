@@ -17,7 +17,7 @@ from cgmigrate.megatron.gone import gone_names
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of, upgrade_rules
 from tests.support.files import write
 
-SETTINGS = sorted((rules_folder() / "upgrade/settings").glob("*.yaml"))
+SETTINGS = sorted((rules_folder() / "upgrade/settings").rglob("*.yaml"))
 RELEASES = ("--from", "0.15", "--to", "0.18")
 # As in OpenEuroLLM/oellm-autoexp: the keys are attributes of Megatron-LM's arguments.
 OLD = """\

@@ -82,7 +82,8 @@ def test_settings_that_replace_each_other_are_an_error(tmp_path: Path) -> None:
 
 
 def test_the_replacement_of_a_field_of_megatron_is_one_as_well(tmp_path: Path) -> None:
-    entry = ENTRY[: ENTRY.index("values")].replace("our_package.OurConfig", "TransformerConfig") + "sources: [ours]\n"
+    entry = ENTRY[: ENTRY.index("values")] + 'since: "0.13"\nsources: [ours]\n'
+    entry = entry.replace("our_package.OurConfig", "TransformerConfig")
     message = error(tmp_path, moe_deepep_num_sms=entry.replace("shuffle_backend", "moe_flex_dispatcher_num_sm"))
     assert message == (
         "moe_deepep_num_sms.yaml:5: replaced-by: TransformerConfig has no moe_flex_dispatcher_num_sm in any release; "
