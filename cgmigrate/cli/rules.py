@@ -56,7 +56,7 @@ def _judge_packs(folder: str | None, mcore: Sequence[str]) -> bool:
     """Print the verdicts of the releases on the entries of a folder; return whether one is wrong."""
     from cgmigrate.verify.mcore import MCoreError, homes_of, lacks_torch
     from cgmigrate.verify.pack_forms import packs_of
-    from cgmigrate.verify.packs import UNTESTED, WRONG, judge, summary
+    from cgmigrate.verify.packs import WRONG, judge, summary
 
     with command_errors():
         packs = packs_of(folder)
@@ -69,9 +69,11 @@ def _judge_packs(folder: str | None, mcore: Sequence[str]) -> bool:
     if (missing := lacks_torch(homes)) and mcore:
         raise CommandError(missing)
     judged = judge(packs, {} if missing else homes)
+    names: dict[tuple[str, str], list[str]] = {}
     for one in judged:
-        if one.verdict != UNTESTED or mcore:
-            click.echo(in_text(f"{one.verdict:<10}  {one.name}: {one.reason}\n"), nl=False)
+        names.setdefault((one.verdict, one.reason), []).append(one.name)
+    for (verdict, reason), same in names.items():
+        click.echo(in_text(f"{verdict:<10}  {', '.join(same)}: {reason}\n"), nl=False)
     click.echo(in_line(summary(judged, homes)), err=True)
     return any(one.verdict == WRONG for one in judged)
 

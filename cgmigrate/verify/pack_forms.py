@@ -33,29 +33,47 @@ def packs_of(folder: str | None) -> tuple[Pack, ...]:
     entries = [one for one in settings.settings.values() if one.replaced_by and Path(one.path).stem == one.name]
     return (
         *(
-            Pack(one.name, one.path, tuple(_pairs(one, _written(one.name, rules))), one.values)
+            Pack(
+                one.name,
+                one.path,
+                () if (why := _untested(one)) else tuple(_pairs(one, _written(one.name, rules))),
+                one.values,
+                one.deprecated_in,
+                why,
+            )
             for one in entries
             if Path(one.path).parent.parent in folders
         ),
-        *(pack for rule in rules if (pack := _of_rule(rule, settings)).pairs),
+        # The rule that an entry brings along is judged with it.
+        *(pack for rule in rules if Path(rule.path).parent in folders and (pack := _of_rule(rule, settings)).pairs),
     )
+
+
+def _untested(old: Setting) -> str:
+    """Return why no release can build both forms of an entry; empty if one may."""
+    if len(old.replaced_by) > 1:
+        return f"{' and '.join(old.replaced_by)} replace it together"
+    if not _is_of_megatron(old.owner):
+        return f"only classes of megatron-core and megatron.training are built, not {old.owner}"
+    if old.deprecated_in is None or old.deprecated_in > NEWEST:
+        return f"megatron-core {old.deprecated_in} is not released"
+    return ""
 
 
 def _pairs(old: Setting, written: Sequence[tuple[Any, Values]]) -> Iterator[Pair]:
     """Yield the pairs of each value of an entry: in releases that read both names, and in the two around the change."""
-    if len(old.replaced_by) != 1 or old.deprecated_in is None or not _is_of_megatron(old.owner):
-        return
-    new, first, until = old.replaced_by[0], old.deprecated_in, old.until or NEWEST
+    new, first, until = old.replaced_by[0], old.deprecated_in or NEWEST, old.until or NEWEST
     last = max((release for release in KNOWN if old.since <= release <= until and release < first), default=None)
     for number, pair in enumerate(old.values or _samples(old, written)):
         fields = next((beside for value, beside in written if value == pair[0]), written[0][1] if written else {})
         place = ("values", number) if old.values else ("replaced-by",)
         made = partial(Pair, place=place, names=(old.name, new), values=pair)
         for release in KNOWN:
-            if first <= release <= until and _has(old.owner, old.name, release):
+            # Before `deprecated-in` too: a release that reads the old name as the new one contradicts it.
+            if release <= until and all(_has(old.owner, name, release) for name in (old.name, new)):
                 builds = [Build(release, old.owner, {n: v}, fields) for n, v in zip((old.name, new), pair, strict=True)]
                 yield made(*builds, proves=True)
-        if last is not None and first <= NEWEST:
+        if last is not None:
             for owner, before, after in _forms(old, new, pair, (last, first)):
                 builds = [Build(last, owner, before, fields), Build(first, owner, after, fields)]
                 yield made(*builds, proves=before is after)

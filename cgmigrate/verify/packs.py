@@ -139,6 +139,16 @@ class Pair:
         is_proof = self.proves and (bool(self.values) or all(before.get(n) == after.get(n) for n in self.names))
         return PROVED if is_proof else ACCEPTED, ""
 
+    def shows_one_reading(self, answers: _Answers) -> bool:
+        """Return whether both forms set the new name to the same, which is no default, or are refused alike."""
+        before, after, base = (answers[build.key] for build in self.builds[:3])
+        if isinstance(before, str) or isinstance(after, str) or isinstance(base, str) or not base["ok"]:
+            return False
+        if before["ok"] and after["ok"]:
+            old, new, default = (one["effective"].get(self.names[-1]) for one in (before, after, base))
+            return bool(old == new != default)
+        return bool(before["error"] and before["error"] == after["error"])
+
     def _values_of(self, *effects: Values) -> str:
         """Return which name does not have its value in its release; empty if each has."""
         for build, read, name, value in zip(
@@ -171,10 +181,17 @@ class Pack:
     path: str
     pairs: tuple[Pair, ...]
     mapped: tuple[tuple[object, object], ...] = ()
+    since: Release | None = None
+    """The first release that reads the old name of an entry as the new one."""
+    untested: str = ""
+    """Why nothing is compared."""
 
     def verdict(self, answers: _Answers, homes: Mapping[Release, Home]) -> Verdict:
         """Return the verdict on all pairs: proved where each value is that was built."""
         judged = [(pair, *pair.judged(answers)) for pair in self.pairs]
+        if contradicted := self._contradicted(judged, answers):
+            return Verdict(self.name, WRONG, contradicted)
+        judged = [one for one in judged if not self._is_early(one[0])]
         proved, built, every = (
             {repr((pair.place, pair.values)) for pair, one, _ in judged if one in verdicts}
             for verdicts in ((PROVED,), (PROVED, ACCEPTED), (PROVED, ACCEPTED, UNTESTED))
@@ -201,8 +218,23 @@ class Pack:
         why = [f"no megatron-core {', '.join(map(str, absent))}"] if absent else []
         why += [reason for old, new, reason in untested if not {old, new}.intersection(absent)]
         done += [reason if verdict == UNTESTED else f"not tested: {reason}" for reason in dict.fromkeys(why)]
-        nothing = "several settings replace it, or its class is not Megatron's"
-        return Verdict(self.name, verdict, "; ".join(done) or nothing)
+        return Verdict(self.name, verdict, "; ".join(done) or self.untested)
+
+    def _is_early(self, pair: Pair) -> bool:
+        return self.since is not None and pair.proves and pair.after.release < self.since
+
+    def _contradicted(self, judged: Sequence[tuple[Pair, str, str]], answers: _Answers) -> str:
+        """Return which release reads the old name as the new one first, if that is not the one of the entry."""
+        same = [(pair, one) for pair, one, _ in judged if pair.before.release == pair.after.release]
+        reads = {pair.before.release for pair, one in same if pair.shows_one_reading(answers)}
+        refuted = {pair.before.release for pair, one in same if one == WRONG}
+        first = min(reads - refuted, default=None)
+        if self.since is None or first is None or not (first < self.since or self.since in refuted):
+            return ""
+        line = line_of(text_of(Path(self.path)), ["deprecated-in"])
+        old, new = same[0][0].names
+        reason = f"megatron-core {first} is the first that reads {old} as {new}, not {self.since}"
+        return f"{self.path}:{line}: deprecated-in: {reason}"
 
 
 def judge(packs: Sequence[Pack], homes: Mapping[str, Home]) -> list[Verdict]:
@@ -220,7 +252,11 @@ def judge(packs: Sequence[Pack], homes: Mapping[str, Home]) -> list[Verdict]:
             continue
         got, failure = answers_of([{"id": number, **json.loads(one)} for number, one in enumerate(requests)], home)
         for number, request in enumerate(requests):
-            answers[release, request] = got.get(number) or with_advice(failure, home) or "it gave no answer"
+            answer: Any = got.get(number) or with_advice(failure, home) or "it gave no answer"
+            if isinstance(answer, Mapping) and (answer["error"] or {}).get("type") == "ModuleNotFoundError":
+                # A package that is missing is no property of a form.
+                answer = f"megatron-core {release}: {with_advice(answer['error']['message'], home)}"
+            answers[release, request] = answer
     return [pack.verdict(answers, available) for pack in packs]
 
 
