@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.sites import Document, Problem, Site, Use
@@ -84,7 +84,18 @@ def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int
             skipped += [(written, owner.ecosystem.name) for written in site.written]
         else:
             cases[site.index] = _case(site, owner, merged[site.index], file)
+            skipped += _of_older_releases(site, file) if file.context.assumed_source else ()
     return replace(file, owners=owners, cases=cases, diagnostics=tuple(diagnostics), skipped=tuple(skipped))
+
+
+def _of_older_releases(site: Site, file: ExaminedFile) -> Iterator[tuple[Use, str]]:
+    """Yield the names of a site that the source release no longer has, if that is only the default, each with why."""
+    catalogue, source = file.document.catalogue, file.context.source
+    for written in site.written:
+        setting = catalogue.get(catalogue.by_key.get(written.key, ""))
+        if setting is not None and setting.is_gone_in(source):
+            older = f"megatron-core {setting.until} and older"
+            yield written, f"{older}, and the source {source} is only the default (--from {setting.until})"
 
 
 def _case(site: Site, owner: Owner, before: Settings, file: ExaminedFile) -> SiteCase:

@@ -527,3 +527,11 @@ def test_what_the_source_no_longer_has_is_another_name(project: Path, cgmigrate:
     releases = ("--output-format", "concise", ".", "--to", "0.19", "--from")
     assert cgmigrate("upgrade", *releases, "0.19").stdout == ""
     assert cgmigrate("upgrade", *releases, "0.15").stdout.count("\n") >= 3
+
+
+def test_a_name_that_went_before_the_default_source_is_no_silence(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "run.sh", "python pretrain_gpt.py --num-layers 4 --s3-cache-path /cache\n")
+    stated, default = (cgmigrate("upgrade", *source, ".").stderr for source in (("--from", "0.17"), ()))
+    assert "left unchanged" not in stated, "the name is another one, since the code works there"
+    assert "megatron-core 0.12 and older, and the source 0.17 is only the default (--from 0.12):" in default
+    assert "  run.sh:1: `--s3-cache-path`" in default
