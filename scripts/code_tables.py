@@ -33,6 +33,9 @@ BRIDGE = "megatron.bridge"
 BRIDGES = {"0.14": "0.1.0rc4", "0.15": "0.2.2", "0.16": "0.3.1", "0.17": "0.4.2", "0.18": "0.5.1", "0.19": "0.6.0"}
 """The tag of Megatron-Bridge for each release of megatron-core: its submodule, of 0.1 its requirement."""
 
+WEIGHTS = {"transformer_layer": ["mtp", "0.17", "mtp_model_layer"]}
+"""Parts of the names of weights, each with one above it (Megatron-LM #2363): read, since many classes make them."""
+
 
 @dataclass
 class Module:
@@ -314,6 +317,7 @@ def main() -> None:
         "gone": gone(releases),
         "parameters": signatures(releases),
         "callbacks": callbacks(releases),
+        "weights": WEIGHTS,
     }
     lines = (
         f"{json.dumps(part)}: {{\n"

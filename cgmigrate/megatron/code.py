@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -169,6 +169,8 @@ class CodeTable:
     parameters: Mapping[str, Mapping[str, str]]
     callbacks: Mapping[str, Mapping[str, Mapping[str, list[Any]]]]
     """By function and parameter, how a release calls what it gets there, and the position of the parameter."""
+    weights: Mapping[str, Sequence[str]]
+    """Part of the names of weights → one above it, the first release without it, and what is there instead."""
 
     def release_words(self, module: str, release: Release) -> str:
         """Return the name and the release of the package that has a module: ``Megatron-Bridge 0.4``."""

@@ -38,10 +38,11 @@ def subjects(folders: Iterable[str]) -> tuple[str, ...]:
             # A team's folder need not have settings of its own.
             continue
         if is_of_upgrade(folder):
+            from cgmigrate.megatron.code import load
             from cgmigrate.megatron.gone import gone_names
 
             names += (one.setting.name for one in gone_names())
-            names.append("--num-layers")
+            names += ("--num-layers", *load().weights)
         stems = (stem for file in files if (stem := file.removesuffix(".yaml")) != file)
         names += sorted(key for stem in stems if (key := stem.rpartition(".")[2]).isidentifier())
     return tuple(dict.fromkeys(names))

@@ -6,6 +6,7 @@ What is written for several releases is skipped: see ``unguarded_code``.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -21,11 +22,13 @@ from cgmigrate.documents.python.unguarded_code import Placed, unguarded
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.megatron.code import CallShape, GoneName, Parameters, load
 from cgmigrate.megatron.releases import Release
+from cgmigrate.megatron.tables import release_of
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python.definitions import Definitions
 
+_WORD = re.compile(r"\w+")
 _SAME_TEXT = "its definition has the same text there, and what that calls may be different"
 
 
@@ -67,6 +70,8 @@ class _CodeReader:
                 yield from self._of_names_in(node)
             case ast.Compare() as node:
                 yield from self._retyped.problems(node)
+            case ast.Constant(value=str() as text) as node if id(node) not in self._prose:
+                yield from self._of_weights(node, text)
 
     def _is_of_megatron(self, module: str) -> bool:
         return is_of_megatron(module, self._names.path)
@@ -106,6 +111,30 @@ class _CodeReader:
                 case ast.Constant(value=str() as text) if PATH.match(text):
                     yield from self._of_path(node, text)
                     yield from self._of_module(node, text)
+
+    def _of_weights(self, node: ast.Constant, text: str) -> Iterator[Problem]:
+        """Yield the parts of names of weights that a release calls otherwise; a text with both names is for both."""
+        for name, (above, first, now) in self._table.weights.items():
+            found = set(_WORD.findall(text))
+            if name in found and above in self._words and now not in self._words and not PATH.match(text):
+                since = release_of(first)
+                release = f"megatron-core {since}"
+                message = f"weights below `{above}` have no `{name}` in their names in {release}, but `{now}`"
+                yield self._problem(node, since, message)
+
+    @cached_property
+    def _prose(self) -> frozenset[int]:
+        """The texts that are no values: documentation, and what has spaces."""
+        nodes = [node for node in ast.walk(self._source.tree) if isinstance(node, (ast.Expr, ast.Constant))]
+        alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        return frozenset(alone.union(id(node) for node in nodes if " " in str(getattr(node, "value", ""))))
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """The words of all texts of the file that are values."""
+        texts = (node for node in ast.walk(self._source.tree) if isinstance(node, ast.Constant))
+        values = (str(node.value) for node in texts if id(node) not in self._prose)
+        return frozenset(word for value in values for word in _WORD.findall(value))
 
     def _of_path(self, node: ast.Attribute | ast.Constant, path: str) -> Iterator[Problem]:
         module, _, name = path.rpartition(".")
