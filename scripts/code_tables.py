@@ -166,6 +166,23 @@ class Release:
         other = self._of_other(module, node)
         return str(Parameters.of(node.args)) if other is None else other
 
+    def methods(self, module: str, name: str, seen: frozenset[str] = frozenset()) -> dict[str, Parameters]:
+        """Return the parameters of the methods of a class, those of its bases in these packages included."""
+        node = self.modules[module].defined.get(name)
+        if not isinstance(node, ast.ClassDef) or f"{module}.{name}" in seen:
+            return {}
+        methods: dict[str, Parameters] = {}
+        for base in reversed([one.id for one in node.bases if isinstance(one, ast.Name)]):
+            home, original = self.origin(module, base)
+            methods |= self.methods(home, original, seen | {f"{module}.{name}"}) if home else {}
+        for one in node.body:
+            if isinstance(one, ast.FunctionDef) and (one.name == "__init__" or not one.name.startswith("_")):
+                methods[one.name] = Parameters.of(one.args, is_method=True)
+                if any(isinstance(mark, ast.Name) for mark in one.decorator_list):
+                    # A property, or a method of the class.
+                    del methods[one.name]
+        return methods
+
     def _of_other(self, module: str, node: ast.FunctionDef) -> str | None:
         """Return the parameters of the function to which another one passes all that it gets; None without one."""
         for call in ast.walk(node) if ast.unparse(node.args) == "*args, **kwargs" else ():
@@ -277,6 +294,28 @@ def signatures(releases: Mapping[str, Release]) -> dict[str, dict[str, str]]:
     return rows
 
 
+def overrides(releases: Mapping[str, Release]) -> dict[str, str | dict[str, dict[str, list[str]]]]:
+    """Return the parameters that methods got and still have, by class, method and release.
+
+    For a class with the row of another one, such as its base, it is the name of that class.
+    """
+    rows: dict[str, dict[str, dict[str, list[str]]]] = {}
+    places = {(module, name) for one in releases.values() for module in one.modules for name in one.names(module)}
+    for module, name in sorted(places):
+        homes = {release: one.origin(module, name) for release, one in releases.items()}
+        forms = {release: releases[release].methods(*home) for release, home in homes.items() if home[0]}
+        for (_, before), (release, after) in itertools.pairwise(forms.items()):
+            later = [methods for one, methods in forms.items() if one >= release]
+            for method in sorted(before.keys() & after.keys()):
+                kept = frozenset.intersection(*(one[method].names for one in later if method in one))
+                if added := sorted(kept - before[method].names):
+                    rows.setdefault(f"{module}.{name}", {}).setdefault(method, {})[release] = added
+    first: dict[str, str] = {}
+    for name, row in rows.items():
+        first.setdefault(json.dumps(row), name)
+    return {name: row if (of := first[json.dumps(row)]) == name else of for name, row in rows.items()}
+
+
 def callbacks(releases: Mapping[str, Release]) -> dict[str, dict[str, dict[str, list[object]]]]:
     """Return how functions call what they get, where that changed: by function, parameter and release.
 
@@ -317,6 +356,7 @@ def main() -> None:
         "gone": gone(releases),
         "parameters": signatures(releases),
         "callbacks": callbacks(releases),
+        "overrides": overrides(releases),
         "weights": WEIGHTS,
     }
     lines = (

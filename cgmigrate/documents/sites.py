@@ -249,6 +249,7 @@ class ProblemKind(WordEnum):
     CHANGED_TYPE = "changed-type"
     """Code that compares an argument of Megatron-LM as if it had the type of before."""
     MOVED_ARGUMENT = "moved-argument"
+    OUTGROWN_METHOD = "outgrown-method"
     """A call of which a function of Megatron-LM takes an argument for another one."""
 
 

@@ -169,6 +169,8 @@ class CodeTable:
     parameters: Mapping[str, Mapping[str, str]]
     callbacks: Mapping[str, Mapping[str, Mapping[str, list[Any]]]]
     """By function and parameter, how a release calls what it gets there, and the position of the parameter."""
+    overrides: Mapping[str, Any]
+    """By class and method, the parameters that each release added to the method; or another class with the same."""
     weights: Mapping[str, Sequence[str]]
     """Part of the names of weights → one above it, the first release without it, and what is there instead."""
 
@@ -204,6 +206,15 @@ class CodeTable:
     def is_row(self, module: str, name: str) -> bool:
         """Return whether a name of a module is gone by itself, and not with its module."""
         return name in self.gone.get(self.aliases.get(module, module), {})
+
+    def added(self, class_name: str, method: str, taken: Parameters) -> Iterator[tuple[Release, str]]:
+        """Yield each release whose method of a class has parameters that an override does not take, and their names."""
+        row = self.overrides.get(self._home(class_name), {})
+        row = self.overrides[row] if isinstance(row, str) else row
+        for release, names in row.get(method, {}).items():
+            missing = [name for name in names if name not in taken.names]
+            if missing and not taken.open_names:
+                yield release_of(release), "`, `".join(missing)
 
     def parameter_gone(self, name: str, parameter: str) -> str:
         """Return the last release in which functions of a name lost a parameter; empty where none did."""

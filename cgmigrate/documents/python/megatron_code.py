@@ -28,6 +28,7 @@ from cgmigrate.text.spans import Span
 if TYPE_CHECKING:
     from cgmigrate.documents.python.definitions import Definitions
 
+_OF_NO_OBJECT = {"staticmethod", "classmethod", "property"}
 _WORD = re.compile(r"\w+")
 _SAME_TEXT = "its definition has the same text there, and what that calls may be different"
 
@@ -68,6 +69,9 @@ class _CodeReader:
             case ast.Call() as node:
                 yield from self._of_call(node, place)
                 yield from self._of_names_in(node)
+            case ast.ClassDef() as node:
+                for base in self._bases(node, place, frozenset()):
+                    yield from self._of_overrides(node, base)
             case ast.Compare() as node:
                 yield from self._retyped.problems(node)
             case ast.Constant(value=str() as text) as node if id(node) not in self._prose:
@@ -111,6 +115,31 @@ class _CodeReader:
                 case ast.Constant(value=str() as text) if PATH.match(text):
                     yield from self._of_path(node, text)
                     yield from self._of_module(node, text)
+
+    def _bases(self, node: ast.ClassDef, place: Placed, seen: frozenset[str]) -> Iterator[str]:
+        """Yield the classes of Megatron from which a class inherits, through others of the file as well."""
+        for base in node.bases:
+            function, name = self._resolved(base, place), dotted(base)
+            if self._is_of_megatron(function):
+                yield function
+            elif (own := self._classes.get(name)) is not None and name not in seen:
+                yield from self._bases(own, place, seen | {name})
+
+    @cached_property
+    def _classes(self) -> dict[str, ast.ClassDef]:
+        return {node.name: node for node in self._source.tree.body if isinstance(node, ast.ClassDef)}
+
+    def _of_overrides(self, node: ast.ClassDef, base: str) -> Iterator[Problem]:
+        """Yield the methods of a class that do not take what those of its base do, which they replace."""
+        for method in node.body:
+            if isinstance(method, ast.FunctionDef) and not {*map(dotted, method.decorator_list)} & _OF_NO_OBJECT:
+                taken = Parameters.of(method.args, is_method=True)
+                for since, names in self._table.added(base, method.name, taken):
+                    original = f"`{base.rpartition('.')[2]}.{method.name}` of {self._table.release_words(base, since)}"
+                    start = self._source.text.index(method.name, self._source.span(method).start)
+                    span = Span(start, start + len(method.name))
+                    message = f"{original} also takes `{names}`, and the method that replaces it does not"
+                    yield Problem(ProblemKind.OUTGROWN_METHOD, span, message, since=since)
 
     def _of_weights(self, node: ast.Constant, text: str) -> Iterator[Problem]:
         """Yield the parts of names of weights that a release calls otherwise; a text with both names is for both."""
