@@ -1,8 +1,9 @@
 """Compares `cgmigrate upgrade` with an upgrade that somebody made by hand.
 
-``python bench/worked_upgrade.py CLONE COMMIT FROM TO`` exports the parent of a commit, and prints of the lines of YAML
-whose key the commit removed: how many `upgrade` reports, how many `--fix --unsafe-fixes` rewrites, and the keys of the
-others. Lines of code are printed with what is reported in their file, to be read.
+``python bench/worked_upgrade.py CLONE COMMIT FROM TO [PATH ...]`` exports the parent of a commit. It prints of the
+lines of YAML whose key the commit removed: how many `upgrade` reports, how many `--fix --unsafe-fixes` rewrites, and
+the keys of the others. Lines of Python that it removed are printed with what is reported there, to be read. A branch
+is ``BASE..COMMIT``; with paths, only these are exported.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ Line = tuple[str, int]
 
 def main() -> None:
     """Print the comparison."""
-    clone, commit, source, target = Path(sys.argv[1]), *sys.argv[2:5]
+    clone, commits, source, target = Path(sys.argv[1]), *sys.argv[2:5]
+    base, _, commit = commits.rpartition("..")
+    base = base or f"{commit}^"
     with tempfile.TemporaryDirectory() as folder:
-        _export(clone, f"{commit}^", Path(folder))
+        _export(clone, base, sys.argv[5:], Path(folder))
         releases = ("--from", source, "--to", target, ".")
         report = _run(sys.executable, "-m", "cgmigrate", "upgrade", "--output-format", "concise", *releases, at=folder)
         places = {(match[1], int(match[2])): match[3] for match in map(_PLACE.match, report.splitlines()) if match}
-        diff = _run("git", "-C", str(clone), "diff", "-U0", f"{commit}^", commit)
+        diff = _run("git", "-C", str(clone), "diff", "-U0", base, commit, "--", *sys.argv[5:])
         removed = dict(_removed_keys(diff))
         old = {path: _lines(Path(folder) / path) for path, _ in removed}
         _run(sys.executable, "-m", "cgmigrate", "upgrade", "--fix", "--unsafe-fixes", *releases, at=folder)
@@ -37,13 +40,12 @@ def main() -> None:
     listed, rewritten = removed.keys() & places.keys(), removed.keys() & changed
     print(f"removed {len(removed)}, listed {len(listed)}, rewritten {len(rewritten)}")
     print("silent:", dict(Counter(key for line, key in removed.items() if line not in places)))
-    for (path, line), code in sorted(places.items()):
-        if not path.endswith((".yaml", ".yml")):
-            print(f"{path}:{line}: {code}")
+    for (path, line), text in _removed_lines(diff, "py"):
+        print(f"{places.get((path, line), ''):8}{path}:{line}: {text[1:].strip()}")
 
 
-def _export(clone: Path, commit: str, folder: Path) -> None:
-    archive = subprocess.run(["git", "-C", str(clone), "archive", commit], stdout=subprocess.PIPE, check=True)
+def _export(clone: Path, commit: str, paths: list[str], folder: Path) -> None:
+    archive = subprocess.run(["git", "-C", str(clone), "archive", commit, *paths], stdout=subprocess.PIPE, check=True)
     subprocess.run(["tar", "x", "-C", str(folder)], input=archive.stdout, check=True)
 
 
@@ -64,18 +66,24 @@ def _changed(before: list[str], after: list[str]) -> Iterator[int]:
 def _removed_keys(diff: str) -> Iterator[tuple[Line, str]]:
     """Yield the lines of YAML files whose key the new file has nowhere that changed, each with the key."""
     for part in re.split(r"^diff --git ", diff, flags=re.MULTILINE):
-        header = re.search(r"^--- a/(.+\.ya?ml)$", part, re.MULTILINE)
-        if header is None:
-            continue
         added = {match[1] for match in map(_KEY.match, part.splitlines()) if match and match.string[0] == "+"}
-        number = 0
-        for line in part[header.end() :].splitlines():
-            if hunk := re.match(r"@@ -(\d+)", line):
-                number = int(hunk[1])
-            elif line.startswith("-"):
-                if (key := _KEY.match(line)) and key[1] not in added:
-                    yield (header[1], number), key[1]
-                number += 1
+        for line, text in _removed_lines(part, "ya?ml"):
+            if (key := _KEY.match(text)) and key[1] not in added:
+                yield line, key[1]
+
+
+def _removed_lines(diff: str, suffix: str) -> Iterator[tuple[Line, str]]:
+    """Yield the lines that a diff removes from files with a suffix, each with its text."""
+    path, number = "", 0
+    for line in diff.splitlines():
+        if header := re.match(r"--- (?:a/(.+)|/dev/null)$", line):
+            path = header[1] or ""
+        elif hunk := re.match(r"@@ -(\d+)", line):
+            number = int(hunk[1])
+        elif line.startswith("-"):
+            if re.search(rf"\.{suffix}$", path):
+                yield (path, number), line
+            number += 1
 
 
 if __name__ == "__main__":

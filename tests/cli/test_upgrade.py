@@ -529,7 +529,7 @@ def test_what_the_source_no_longer_has_is_another_name(project: Path, cgmigrate:
     assert cgmigrate("upgrade", *releases, "0.15").stdout.count("\n") >= 3
 
 
-def test_a_name_that_went_before_the_default_source_is_no_silence(project: Path, cgmigrate: Callable[..., Any]) -> None:
+def test_a_name_that_the_default_source_lacks_is_no_silence(project: Path, cgmigrate: Callable[..., Any]) -> None:
     write(project / "run.sh", "python pretrain_gpt.py --num-layers 4 --s3-cache-path /cache\n")
     stated, default = (cgmigrate("upgrade", *source, ".").stderr for source in (("--from", "0.17"), ()))
     assert "left unchanged" not in stated, "the name is another one, since the code works there"

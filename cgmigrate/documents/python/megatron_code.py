@@ -65,7 +65,8 @@ class _CodeReader:
                 for one in node.names:
                     yield from self._of_module(node, one.name)
             case ast.Attribute(ctx=ast.Load()) as node:
-                yield from self._of_path(node, self._resolved(node, place))
+                path = self._resolved(node, place)
+                yield from self._of_path(node, path) if path else self._of_weights(node, node.attr)
             case ast.Call() as node:
                 yield from self._of_call(node, place)
                 yield from self._of_names_in(node)
@@ -141,15 +142,17 @@ class _CodeReader:
                     message = f"{original} also takes `{names}`, and the method that replaces it does not"
                     yield Problem(ProblemKind.OUTGROWN_METHOD, span, message, since=since)
 
-    def _of_weights(self, node: ast.Constant, text: str) -> Iterator[Problem]:
+    def _of_weights(self, node: ast.expr, text: str) -> Iterator[Problem]:
         """Yield the parts of names of weights that a release calls otherwise; a text with both names is for both."""
+        if PATH.match(text):
+            return
+        words = set(_WORD.findall(text))
         for name, (above, first, now) in self._table.weights.items():
-            found = set(_WORD.findall(text))
-            if name in found and above in self._words and now not in self._words and not PATH.match(text):
-                since = release_of(first)
-                release = f"megatron-core {since}"
-                message = f"weights below `{above}` have no `{name}` in their names in {release}, but `{now}`"
-                yield self._problem(node, since, message)
+            if name in words and above in self._words and now not in self._words:
+                message = (
+                    f"weights below `{above}` of megatron-core {first} have `{now}` in their names, and no `{name}`"
+                )
+                yield self._problem(node, release_of(first), message)
 
     @cached_property
     def _prose(self) -> frozenset[int]:
@@ -160,10 +163,11 @@ class _CodeReader:
 
     @cached_property
     def _words(self) -> frozenset[str]:
-        """The words of all texts of the file that are values."""
-        texts = (node for node in ast.walk(self._source.tree) if isinstance(node, ast.Constant))
-        values = (str(node.value) for node in texts if id(node) not in self._prose)
-        return frozenset(word for value in values for word in _WORD.findall(value))
+        """The words of all texts of the file that are values, and its attributes."""
+        nodes = [node for node in ast.walk(self._source.tree) if id(node) not in self._prose]
+        attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        values = (str(node.value) for node in nodes if isinstance(node, ast.Constant))
+        return frozenset(attributes.union(word for value in values for word in _WORD.findall(value)))
 
     def _of_path(self, node: ast.Attribute | ast.Constant, path: str) -> Iterator[Problem]:
         module, _, name = path.rpartition(".")
