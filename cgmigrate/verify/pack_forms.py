@@ -32,32 +32,23 @@ def packs_of(folder: str | None) -> tuple[Pack, ...]:
     rules = [rule for rule in load(extra).values() if {*Path(rule.path).parents[:2]} & {*folders}]
     entries = [one for one in settings.settings.values() if one.replaced_by and Path(one.path).stem == one.name]
     return (
-        *(
-            Pack(
-                one.name,
-                one.path,
-                () if (why := _untested(one)) else tuple(_pairs(one, _written(one.name, rules))),
-                one.values,
-                one.deprecated_in,
-                why,
-            )
-            for one in entries
-            if Path(one.path).parent.parent in folders
-        ),
+        *(_of_entry(one, rules) for one in entries if Path(one.path).parent.parent in folders),
         # The rule that an entry brings along is judged with it.
         *(pack for rule in rules if Path(rule.path).parent in folders and (pack := _of_rule(rule, settings)).pairs),
     )
 
 
-def _untested(old: Setting) -> str:
-    """Return why no release can build both forms of an entry; empty if one may."""
+def _of_entry(old: Setting, rules: Iterable[Rule]) -> Pack:
+    """Return the pack of an entry, which has no pairs if no release can build both forms."""
+    why = ""
     if len(old.replaced_by) > 1:
-        return f"{' and '.join(old.replaced_by)} replace it together"
-    if not _is_of_megatron(old.owner):
-        return f"only classes of megatron-core and megatron.training are built, not {old.owner}"
-    if old.deprecated_in is None or old.deprecated_in > NEWEST:
-        return f"megatron-core {old.deprecated_in} is not released"
-    return ""
+        why = f"{' and '.join(old.replaced_by)} replace it together"
+    elif not _is_of_megatron(old.owner):
+        why = f"only classes of megatron-core and megatron.training are built, not {old.owner}"
+    elif old.deprecated_in is None or old.deprecated_in > NEWEST:
+        why = f"megatron-core {old.deprecated_in} is not released"
+    pairs = () if why else tuple(_pairs(old, _written(old.name, rules)))
+    return Pack(old.name, old.path, pairs, old.values, old.deprecated_in, why)
 
 
 def _pairs(old: Setting, written: Sequence[tuple[Any, Values]]) -> Iterator[Pair]:

@@ -141,13 +141,11 @@ class Pair:
 
     def shows_one_reading(self, answers: _Answers) -> bool:
         """Return whether both forms set the new name to the same, which is no default, or are refused alike."""
-        before, after, base = (answers[build.key] for build in self.builds[:3])
-        if isinstance(before, str) or isinstance(after, str) or isinstance(base, str) or not base["ok"]:
+        got = [one for build in self.builds[:3] if not isinstance(one := answers[build.key], str)]
+        if len(got) < 3 or not got[2]["ok"] or got[0]["error"] != got[1]["error"]:
             return False
-        if before["ok"] and after["ok"]:
-            old, new, default = (one["effective"].get(self.names[-1]) for one in (before, after, base))
-            return bool(old == new != default)
-        return bool(before["error"] and before["error"] == after["error"])
+        old, new, default = (one["effective"].get(self.names[-1]) for one in got)
+        return not got[0]["ok"] or bool(old == new != default)
 
     def _values_of(self, *effects: Values) -> str:
         """Return which name does not have its value in its release; empty if each has."""

@@ -75,7 +75,7 @@ class _CodeReader:
                     yield from self._of_overrides(node, base)
             case ast.Compare() as node:
                 yield from self._retyped.problems(node)
-            case ast.Constant(value=str() as text) as node if id(node) not in self._prose:
+            case ast.Constant(value=str() as text) as node:
                 yield from self._of_weights(node, text)
 
     def _is_of_megatron(self, module: str) -> bool:
@@ -144,9 +144,7 @@ class _CodeReader:
 
     def _of_weights(self, node: ast.expr, text: str) -> Iterator[Problem]:
         """Yield the parts of names of weights that a release calls otherwise; a text with both names is for both."""
-        if PATH.match(text):
-            return
-        words = set(_WORD.findall(text))
+        words = _words_of(text)
         for name, (above, first, now) in self._table.weights.items():
             if name in words and above in self._words and now not in self._words:
                 message = (
@@ -155,19 +153,11 @@ class _CodeReader:
                 yield self._problem(node, release_of(first), message)
 
     @cached_property
-    def _prose(self) -> frozenset[int]:
-        """The texts that are no values: documentation, and what has spaces."""
-        nodes = [node for node in ast.walk(self._source.tree) if isinstance(node, (ast.Expr, ast.Constant))]
-        alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-        return frozenset(alone.union(id(node) for node in nodes if " " in str(getattr(node, "value", ""))))
-
-    @cached_property
     def _words(self) -> frozenset[str]:
         """The words of all texts of the file that are values, and its attributes."""
-        nodes = [node for node in ast.walk(self._source.tree) if id(node) not in self._prose]
+        nodes = list(ast.walk(self._source.tree))
         attributes = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-        values = (str(node.value) for node in nodes if isinstance(node, ast.Constant))
-        return frozenset(attributes.union(word for value in values for word in _WORD.findall(value)))
+        return frozenset(attributes.union(*(_words_of(node.value) for node in nodes if isinstance(node, ast.Constant))))
 
     def _of_path(self, node: ast.Attribute | ast.Constant, path: str) -> Iterator[Problem]:
         module, _, name = path.rpartition(".")
@@ -250,6 +240,12 @@ class _CodeReader:
 
     def _problem(self, node: ast.stmt | ast.expr, since: Release, message: str) -> Problem:
         return Problem(ProblemKind.GONE_NAME, self._source.span(node), message, since=since)
+
+
+def _words_of(value: object) -> set[str]:
+    """Return the words of a text that is no prose, and no path of a module."""
+    text = str(value)
+    return set() if " " in text or PATH.match(text) else set(_WORD.findall(text))
 
 
 def _returned(maker: ast.stmt) -> Iterator[Parameters]:
