@@ -70,17 +70,6 @@ class Parameters:
         """Return what a call can still pass where the first parameters, and those of some names, have values."""
         return replace(self, positional=self.positional[positional:], optional=self.optional | names)
 
-    def accepts_all_of(self, before: Parameters) -> bool:
-        """Return whether each call with the parameters of before means the same."""
-        calls = [CallShape(len(before.positional), frozenset(before.named))]
-        calls += [CallShape(count, frozenset()) for count in range(len(before.positional))]
-        calls += [CallShape(0, frozenset((*before.positional, *before.named)))]
-        # One argument more than its parameters, where it takes any.
-        calls += [CallShape(len(before.positional) + 1, frozenset(before.named))] if before.open_list else []
-        calls += [CallShape(0, frozenset((*before.positional, *before.named, "_")))] if before.open_names else []
-        right = [call for call in calls if not call.mismatch(before)]
-        return not any(call.mismatch(self) or call.moved(before, self) for call in right)
-
 
 @dataclass(frozen=True, slots=True)
 class CallShape:
@@ -89,13 +78,6 @@ class CallShape:
     positional: int
     names: frozenset[str]
     is_open: bool = False
-
-    @classmethod
-    def of(cls, call: ast.Call) -> Iterator[CallShape]:
-        """Yield the shape of a call; nothing for one whose arguments are not all shown."""
-        names = [one.arg for one in call.keywords]
-        if None not in names and not any(isinstance(one, ast.Starred) for one in call.args):
-            yield cls(len(call.args), frozenset(filter(None, names)))
 
     def mismatch(self, after: Parameters) -> str:
         """Return why a function fails with the call; empty where it does not, as far as its arguments are shown."""
