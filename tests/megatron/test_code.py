@@ -57,6 +57,21 @@ def test_the_installed_release_has_the_last_known_parameters() -> None:
     assert checked > 50
 
 
+def test_methods_of_the_installed_release_have_what_was_added() -> None:
+    checked = 0
+    for name, row in load().overrides.items():
+        module, _, class_name = name.rpartition(".")
+        path = _file_of(module) if module.startswith("megatron.core") and not isinstance(row, str) else None
+        for node in ast.parse(path.read_text()).body if path else ():
+            for method in node.body if isinstance(node, ast.ClassDef) and node.name == class_name else ():
+                if isinstance(method, ast.FunctionDef):
+                    added = row.get(method.name, {}).items()
+                    known = [one for since, names in added if parse_release(since) <= installed() for one in names]
+                    checked += len(known)
+                    assert Parameters.of(method.args).names.issuperset(known), f"{name}.{method.name}"
+    assert checked > 100
+
+
 @pytest.mark.parametrize(("wheel", "release"), [("megatron-bridge-0.4.2", "0.17"), ("megatron-bridge-0.6.2", "0.19")])
 def test_the_wheels_of_megatron_bridge_do_not_have_what_is_gone(wheel: str, release: str) -> None:
     if not (folder := FETCHED / wheel).is_dir():
