@@ -277,18 +277,6 @@ def _place(old: Release, new: Release, module: str, name: str) -> list[object]:
     return [homes[0], *([False] if same_text else [])]
 
 
-def _accepts_all_of(after: Parameters, before: Parameters) -> bool:
-    """Return whether each call with the parameters of before means the same."""
-    calls = [CallShape(len(before.positional), frozenset(before.named))]
-    calls += [CallShape(count, frozenset()) for count in range(len(before.positional))]
-    calls += [CallShape(0, frozenset((*before.positional, *before.named)))]
-    # One argument more than its parameters, where it takes any.
-    calls += [CallShape(len(before.positional) + 1, frozenset(before.named))] if before.open_list else []
-    calls += [CallShape(0, frozenset((*before.positional, *before.named, "_")))] if before.open_names else []
-    right = [call for call in calls if not call.mismatch(before)]
-    return not any(call.mismatch(after) or call.moved(before, after) for call in right)
-
-
 def _shape_of(call: ast.Call) -> Iterator[CallShape]:
     """Yield the shape of a call; nothing for one whose arguments are not all shown."""
     names = [one.arg for one in call.keywords]
@@ -308,7 +296,7 @@ def signatures(releases: Mapping[str, Release]) -> dict[str, dict[str, str]]:
             if text is not None and text != next(reversed(history.values()), None):
                 history[release] = text
         forms = [Parameters.read(text) for text in history.values()]
-        if any(not _accepts_all_of(after, before) for before, after in itertools.pairwise(forms)):
+        if any(not after.accepts_all_of(before) for before, after in itertools.pairwise(forms)):
             rows[f"{module}.{name}"] = history
     return rows
 

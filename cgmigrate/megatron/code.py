@@ -70,6 +70,17 @@ class Parameters:
         """Return what a call can still pass where the first parameters, and those of some names, have values."""
         return replace(self, positional=self.positional[positional:], optional=self.optional | names)
 
+    def accepts_all_of(self, before: Parameters) -> bool:
+        """Return whether each call with the parameters of before means the same."""
+        calls = [CallShape(len(before.positional), frozenset(before.named))]
+        calls += [CallShape(count, frozenset()) for count in range(len(before.positional))]
+        calls += [CallShape(0, frozenset((*before.positional, *before.named)))]
+        # One argument more than its parameters, where it takes any.
+        calls += [CallShape(len(before.positional) + 1, frozenset(before.named))] if before.open_list else []
+        calls += [CallShape(0, frozenset((*before.positional, *before.named, "_")))] if before.open_names else []
+        right = [call for call in calls if not call.mismatch(before)]
+        return not any(call.mismatch(self) or call.moved(before, self) for call in right)
+
 
 @dataclass(frozen=True, slots=True)
 class CallShape:
