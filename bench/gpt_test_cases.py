@@ -47,7 +47,7 @@ def section(top: Path, model: str) -> list[str]:
             by_file[top / one["path"]].append(one)
     before = {path: path.read_text() for path in files}
     run(top, *UPGRADE, "--fix", "--unsafe-fixes", f"{CASES}/{model}")
-    outcomes = {path: outcome(by_file[path]) for path in files}
+    outcomes = {path: outcome(by_file[path], before[path]) for path in files}
     changed = [path for path in files if outcomes[path] == "rewritten"]
     assert changed == [path for path in files if "--hybrid-layer-pattern" in path.read_text() != before[path]]
     verdicts = judged([before[path] for path in changed], [path.read_text() for path in changed])
@@ -55,13 +55,13 @@ def section(top: Path, model: str) -> list[str]:
     rows = [f"| {text} | {count} |" for text, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
     said = [f"- {text}: {count}" for text, count in verdicts.most_common()]
     header = [f"\n## {model}: {len(files)} cases\n", "| outcome | cases |", "|---|---:|"]
-    return [*header, *rows, "\nThe rewritten ones, read by megatron-core in both forms:\n", *said]
+    return [*header, *rows, *(["\nThe rewritten ones, read by megatron-core in both forms:\n", *said] if said else [])]
 
 
-def outcome(diagnostics: list[dict[str, Any]]) -> str:
+def outcome(diagnostics: list[dict[str, Any]], text: str) -> str:
     """What happens to a case."""
     if not diagnostics:
-        return "not reported: no recipe starts `pretrain_gpt.py` for it, or several programs"
+        return "NOT REPORTED" if "--num-layers:" in text else "no model: the case has no `--num-layers`"
     if all(one["fix"] for one in diagnostics):
         return "rewritten"
     one = next(one for one in diagnostics if not one["fix"])

@@ -14,16 +14,23 @@ _TEST_CASE = re.compile(r"(?P<top>.*)/tests/functional_tests/test_cases/(?P<mode
 _RECIPES = "tests/test_utils/recipes"
 _MODEL = re.compile(r"^\s*model:\s*([\w.-]+)", re.MULTILINE)
 _CASES = re.compile(r"test_case:\s*\[([^\]]*)\]")
+UNKNOWN = "unknown"
+"""What stands for the program where recipes do not decide it: a test case need not have one."""
 _SCRIPT = re.compile(r"TRAINING_SCRIPT_PATH=(?:[^\"'\s]*/)?([\w.-]+\.py)")
 
 
 def programs_of_test_case(path: str) -> tuple[str, ...]:
-    """Return the one program that gets the arguments in a file; empty for another file, or where recipes differ."""
+    """Return the one program that gets the arguments in a file, ``UNKNOWN`` for a test case without one.
+
+    A test case that no recipe names has the program that all recipes of its model start.
+    """
     match = _TEST_CASE.fullmatch(path.replace("\\", "/")) if "functional_tests" in path else None
     if match is None:
         return ()
-    programs = _programs(match["top"]).get((match["model"], match["case"]), frozenset())
-    return tuple(programs) if len(programs) == 1 else ()
+    every = _programs(match["top"])
+    of_model = frozenset().union(*(some for (model, _), some in every.items() if model == match["model"]))
+    programs = every.get((match["model"], match["case"]), of_model)
+    return tuple(programs) if len(programs) == 1 else (UNKNOWN,)
 
 
 @lru_cache(maxsize=8)

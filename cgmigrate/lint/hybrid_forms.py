@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cgmigrate.linking.test_recipes import UNKNOWN
 from cgmigrate.lint.diagnostics import Reason, SiteCase
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.hybrid_models import (
     PATTERN,
+    PROGRAMS,
     REPLACED,
     SPEC,
     SPEC_FLAG,
@@ -26,11 +28,16 @@ _OF_SYMBOL = {"-": "MLP", "E": "experts", "M": "Mamba"}
 _MODULES = {"attn": "attention", "mlp": "MLP", "moe": "experts", "moe_router": "experts", "moe_preprocess": "experts"}
 _BY_CODE = "code starts `pretrain_gpt.py` with this list: write `pretrain_hybrid.py`, the pattern and the specification"
 _OF_RECIPE = "a recipe in `tests/test_utils/recipes` starts the program of the test case: it has to start the new one"
+_NO_PROGRAM = "no recipe in `tests/test_utils/recipes` decides which program gets these arguments"
+_NOT_COMPARED = "`{}` builds its model from these flags, too, but only models of `pretrain_gpt.py` are compared"
 _IN_CAPTURE = "with `--cuda-graph-impl local`, {} {}: the pattern has such layers"
 
 
 def form_of(case: SiteCase) -> HybridForm | NoHybridForm:
     """Return the hybrid form of the GPT model of a site, or why it has none."""
+    if PROGRAMS.keys().isdisjoint(case.programs):
+        other = _NO_PROGRAM if UNKNOWN in case.programs else _NOT_COMPARED.format(", ".join(case.programs))
+        return NoHybridForm(other, is_known=False)
 
     def value(name: str) -> object:
         own = f"{name}_of_gpt"

@@ -179,7 +179,30 @@ def test_without_the_option_it_is_a_note(case: Path, cgmigrate: Callable[..., An
     assert case.read_text() == before
 
 
-@pytest.mark.parametrize("recipe", [RECIPE.format(script="train_rl.py"), "spec:\n  model: gpt\n"])
-def test_a_test_case_of_another_program_is_not_reported(recipe: str, case: Path, cgmigrate: Callable[..., Any]) -> None:
-    write(case.parents[4] / "test_utils/recipes/h100/gpt.yaml", recipe)
+def test_a_test_case_of_another_program_is_not_reported(case: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(case.parents[4] / "test_utils/recipes/h100/gpt.yaml", RECIPE.format(script="pretrain_bert.py"))
     assert "UPG501" not in cgmigrate(*UPGRADE, "--output-format", "full", str(case)).stdout
+
+
+@pytest.mark.parametrize(
+    ("recipe", "reason"),
+    [
+        (RECIPE.format(script="train_rl.py"), "`train_rl.py` builds its model from these flags, too"),
+        ("spec:\n  model: gpt\n", "no recipe in `tests/test_utils/recipes` decides which program"),
+        (RECIPE.format(script="a.py\nTRAINING_SCRIPT_PATH=pretrain_gpt.py"), "no recipe in"),
+    ],
+)
+def test_a_test_case_whose_program_is_not_compared_stays_with_its_reason(
+    recipe: str, reason: str, case: Path, cgmigrate: Callable[..., Any]
+) -> None:
+    write(case.parents[4] / "test_utils/recipes/h100/gpt.yaml", recipe)
+    shown = cgmigrate(*UPGRADE, "--hybrid", "--fix", "--unsafe-fixes", "--output-format", "full", str(case)).stdout
+    assert "UPG501" in shown and f"no hybrid form is known: {reason}" in shown
+    assert case.read_text() == CASE
+
+
+def test_a_test_case_without_a_recipe_has_the_program_of_its_model(case: Path, cgmigrate: Callable[..., Any]) -> None:
+    other = case.parents[1] / "other/model_config.yaml"
+    write(other, CASE)
+    cgmigrate(*UPGRADE, "--hybrid", "--fix", "--unsafe-fixes", str(other))
+    assert '--hybrid-layer-pattern: "*-*-*-*-"' in other.read_text()
