@@ -390,6 +390,7 @@ def _numbers_of_layers(_context: click.Context, _option: click.Parameter, text: 
     help="With --run: run with these numbers of layers, at least four, and extrapolate the memory of graphs to the "
     "job's own.",
 )
+@option(RUNS, "--hybrid", is_flag=True, help="With --run: compare GPT and hybrid models.")
 @option(RUNS, "--also", multiple=True, metavar="PATH", help="With --run: also migrate PATH, in a copy of the checkout.")
 @option(
     RUNS,
@@ -494,6 +495,8 @@ def verify(**options: Any) -> None:
     from cgmigrate.verify.plan import Scale, VerifySelection
     from cgmigrate.verify.session import VerifyOptions
 
+    if options["hybrid"] and not options["runs_job"]:
+        raise click.UsageError("--hybrid needs --run")
     if options["runs_job"]:
         sys.exit(_verify_job(options))
     recovered = recover(options["paths"])
@@ -514,8 +517,10 @@ def _verify_job(options: Mapping[str, Any]) -> int:
 
     named = {
         name: options[name]
-        for name in ("also", "source", "target", "source_command", "after", "timeout", "measure", "layers")
+        for name in ("also", "source", "target", "source_command", "after", "timeout", "measure", "layers", "hybrid")
     }
+    if options["hybrid"] and (options["layers"] or options["source_command"]):
+        raise click.UsageError("--hybrid compares whole models on one release: remove --layers and --source-command")
     job = JobOptions(options["paths"], steps=options["steps"] or STEPS, **named)
     return verifying.verify_job(job, options["work"], options["format"] == "json", options["report"])
 

@@ -159,7 +159,8 @@ class Rank:
 
     Where a job is measured, ``timed`` is the wall time of further steps, in seconds, without the observer's hooks;
     ``busy`` the seconds of one step in which the GPU ran kernels, and ``launched`` how many kernels there were;
-    ``pool_bytes`` the memory of graphs' pools.
+    ``pool_bytes`` the memory of graphs' pools. ``initial`` is a digest of the parameters before the first step, where
+    models of two kinds are compared.
     """
 
     rank: int
@@ -178,6 +179,7 @@ class Rank:
     busy: float = 0.0
     launched: int = 0
     pool_bytes: int = 0
+    initial: str = ""
 
 
 DONE, REFUSED, CRASHED, TIMED_OUT, MISSING = "done", "refused", "crashed", "timed out", "missing"

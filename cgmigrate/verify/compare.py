@@ -27,6 +27,8 @@ Where the proxy lacks what the settings capture (Mamba layers), an equivalence h
 Arms that agree prove nothing where there was nothing to see: inconclusive, when the settings ask for graphs in this
 workload and none was replayed, and when the last loss is no number. So is a difference of tokens where two eager runs
 generate other tokens.
+
+A GPT model and its hybrid form have other layers, so that only their numbers are compared, from the same weights.
 """
 
 from __future__ import annotations
@@ -70,6 +72,11 @@ PARAMETERS, RNG = "parameters differ", "random number states differ"
 TOKENS, LOGITS = "tokens differ", "log-probabilities differ"
 SETTINGS_ONLY = "for the settings only"
 """How the reason begins where the proxy lacks what the configuration captures, so that no run shows it."""
+_BOTH = "the GPT model and its hybrid form"
+_OTHER_WEIGHTS = (
+    "both forms start from other weights, so nothing else is compared: let both load a checkpoint of the GPT model "
+    "(`--load DIR --finetune --no-load-optim --no-load-rng`), which the release translates for one kind of layers"
+)
 SLACK = 4.0
 """How many times further apart than two eager runs two arms may be where runs do not repeat to the bit."""
 
@@ -99,10 +106,14 @@ def exit_status(verdicts: Sequence[str]) -> int:
     return 1 if 1 in statuses else 2 if 2 in statuses else 0
 
 
-def judge(roles: Mapping[str, ArmResult]) -> tuple[str, str, tuple[str, ...]]:
-    """The verdict on the migrated arm, its reason, and what else a reader should know. ``roles`` maps role → result."""
+def judge(roles: Mapping[str, ArmResult], *, hybrid: bool = False) -> tuple[str, str, tuple[str, ...]]:
+    """The verdict on the migrated arm, its reason, and what else a reader should know. ``roles`` maps role → result.
+
+    ``hybrid`` says that it is the hybrid form of a GPT model.
+    """
     migrated = roles[MIGRATED]
-    verdict, reason = _verdict_of_failure(roles) if migrated.outcome != DONE else _verdict(roles)
+    verdict_of = _verdict_of_failure if migrated.outcome != DONE else _verdict_of_hybrid if hybrid else _verdict
+    verdict, reason = verdict_of(roles)
     if verdict in (EQUIVALENT, EQUIVALENT_BUT) and (why := _shows_nothing(migrated)):
         verdict, reason = INCONCLUSIVE, why
     elif verdict in (EQUIVALENT, EQUIVALENT_BUT) and (absent := _absent_from_proxy(migrated)):
@@ -136,6 +147,24 @@ def _verdict(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
     return _verdict_on_equal_arms(roles, source)
 
 
+def _verdict_of_hybrid(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
+    """The verdict where the hybrid form ran, on numbers only: graphs of its layers are no graphs of GPT layers."""
+    gpt, hybrid = roles[LEGACY_TARGET], roles[MIGRATED]
+    if gpt.outcome != DONE:
+        return INCONCLUSIVE, f"the GPT model {_happened(gpt)} on {gpt.arm.release}: {gpt.failure}"
+    if gpt.remarks == hybrid.remarks:
+        return INCONCLUSIVE, f"both forms {', '.join(gpt.remarks)}"
+    if [rank.initial for rank in gpt.ranks] != [rank.initial for rank in hybrid.ranks]:
+        return INCONCLUSIVE, _OTHER_WEIGHTS
+    if apart := numbers_apart(gpt, hybrid):
+        return _verdict_on_other_numbers(roles, gpt, apart, _BOTH)
+    same = f"{_BOTH} compute the same numbers on {gpt.arm.release} to the last bit, from the same weights"
+    if not all_graphs(gpt) and not all_graphs(hybrid):
+        return EQUIVALENT, same
+    census = (_in_words(result.ranks[0]) for result in (gpt, hybrid))
+    return EQUIVALENT_BUT, f"{same}; their graphs are of other layers: {' against '.join(census)}"
+
+
 def _done(result: ArmResult | None) -> ArmResult | None:
     return result if result is not None and result.outcome == DONE else None
 
@@ -156,7 +185,9 @@ def _verdict_on_other_graphs(
     return EQUIVALENT_BUT, _own_migration(target, migrated, source)
 
 
-def _verdict_on_other_numbers(roles: Mapping[str, ArmResult], target: ArmResult, apart: str) -> tuple[str, str]:
+def _verdict_on_other_numbers(
+    roles: Mapping[str, ArmResult], target: ArmResult, apart: str, both: str = "the same graphs"
+) -> tuple[str, str]:
     """The verdict where both texts capture the same graphs on the target and compute other numbers."""
     migrated = roles[MIGRATED]
     release, noise, repeats = migrated.arm.release, _noise(roles), _repeats(roles, target, migrated)
@@ -164,7 +195,7 @@ def _verdict_on_other_numbers(roles: Mapping[str, ArmResult], target: ArmResult,
         return INCONCLUSIVE, f"{apart}; but two eager runs on {release} are as far apart: {_eager_apart(roles)}"
     apart_by = distance(target, migrated)
     if noise is None or noise in (0.0, math.inf) or apart_by > SLACK * noise or repeats:
-        return DIFFERENT, f"the same graphs on {release}, other numbers: {apart}"
+        return DIFFERENT, f"{both} on {release}, other numbers: {apart}"
     return EQUIVALENT_BUT, (
         f"runs do not repeat to the bit on this machine: two eager runs differ by {noise:.1e}, "
         f"the old and the migrated text by {apart_by:.1e}"

@@ -18,6 +18,7 @@ from typing import Any
 
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
+from cgmigrate.megatron.rule_data import upgrade_rules
 from cgmigrate.project.cascade import Configurations
 from cgmigrate.project.checkout import checkout_of
 from cgmigrate.project.inputs import InputError
@@ -41,7 +42,7 @@ from cgmigrate.verify.arms import (
     Proxy,
     result_of_ranks,
 )
-from cgmigrate.verify.compare import ArmComparison, judge
+from cgmigrate.verify.compare import INCONCLUSIVE, ArmComparison, judge
 from cgmigrate.verify.measures import extrapolated, measured
 from cgmigrate.verify.metrics import role_name
 from cgmigrate.verify.probe.variable import VARIABLE
@@ -50,6 +51,8 @@ from cgmigrate.verify.run import Launch, failure_line, own_program, read_json, r
 STEPS = 12
 """Transformer Engine and full iterations are captured in the 4th step; the last step shows what stays eager."""
 _COMMAND = "command.sh"
+_HYBRID = "UPG501"
+_NO_GPT = "neither the command nor a file that it names shows a GPT model (`--after COMMAND` gives its hybrid form)"
 _NOT_LOADED = (
     "no process of the command trained with megatron-core where the observer was loaded: `python -I`, containers and "
     "clean environments do not pass PYTHONPATH and CGMIGRATE_JOB on"
@@ -96,6 +99,8 @@ class JobOptions:
     """How many further steps are timed, without the hooks."""
     layers: tuple[int, ...] = ()
     """Numbers of layers to run instead of the job's own, for which the memory of graphs is extrapolated."""
+    hybrid: bool = False
+    """Whether the migrated form is the hybrid form of the job's GPT model, with nothing else changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,8 @@ class JobSession:
     progress: Callable[[str], None]
     diff: str = ""
     notes: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
+    """Why GPT models that the command or a file shows have no hybrid form."""
     own_layers: int = 0
     """The job's own number of layers, where it runs with others."""
 
@@ -134,6 +141,10 @@ class JobSession:
         """Run all forms; return the verdict, and the results by key."""
         *smaller, largest = sorted(self.options.layers) or [0]
         forms = [replace(form, layers=largest) for form in self.forms()]
+        name, hybrid = shlex.join(self.options.command), self.options.hybrid
+        if hybrid and not self.diff:
+            target, reason = str(self.options.target or NEWEST), "; ".join(self.refusals) or _NO_GPT
+            return ArmComparison(name, TRAINING, INCONCLUSIVE, reason, (), {}, "", target, target), {}
         results = {form.role: self.result(form, number) for number, form in enumerate(forms)}
         two = [form for form in forms if form.role in (EAGER, MIGRATED)]
         sizes = {
@@ -141,15 +152,15 @@ class JobSession:
             for layers in smaller
         }
         sizes |= {largest: results} if smaller else {}
-        if LEGACY_SOURCE not in results:
+        if LEGACY_SOURCE not in results and not hybrid:
             source = str(self.options.source or LAST_OLD)
             arm = Arm(source, TRAINING, {}, Proxy(), repeat=len(results))
             results[LEGACY_SOURCE] = ArmResult(arm, MISSING, "it was not run (`--source-command LINE` runs it)")
-        verdict, reason, notes = judge(results)
-        releases = results[LEGACY_SOURCE].arm.release, results[MIGRATED].arm.release
+        verdict, reason, notes = judge(results, hybrid=hybrid)
+        old = results[LEGACY_TARGET if hybrid else LEGACY_SOURCE]
+        releases = old.arm.release, results[MIGRATED].arm.release
         keys = {role: result.arm.key for role, result in results.items()}
         shown = {role: key for role, key in keys.items() if results[role].outcome != MISSING}
-        name = shlex.join(self.options.command)
         remarks = (*self.notes, *notes, *measured(results), *extrapolated(sizes, self.own_layers))
         comparison = ArmComparison(name, TRAINING, verdict, reason, remarks, shown, self.diff, *releases)
         return comparison, {result.arm.key: result for result in results.values()}
@@ -204,10 +215,15 @@ class JobSession:
         if not paths:
             return {}
         options = RunOptions(self.options.source, self.options.target, unsafe=True, stdin=stdin)
+        if self.options.hybrid:
+            options = replace(options, hybrid=True, select=(_HYBRID,), rule_folders=(upgrade_rules(),))
         run = Run(paths, options, Configurations())
         changed = {}
         for one in run:
-            if not isinstance(one, InputError) and one.after is not None and one.text != one.after:
+            if isinstance(one, InputError):
+                continue
+            self.refusals += [other.blocked_by or other.help for other in one.remaining if other.rule == _HYBRID]
+            if one.after is not None and one.text != one.after:
                 changed[one.path] = (one.text, one.after)
         return changed
 
@@ -227,6 +243,7 @@ class JobSession:
             "measure": self.options.measure,
             "layers": form.layers,
             "settings": form.settings,
+            "hybrid": self.options.hybrid,
         }
         variables = {**os.environ, **self._path(), VARIABLE: json.dumps(task)}
         status = run_logged(Launch(["bash", "-c", form.line], variables, place, form.cwd), self.options.timeout, set())

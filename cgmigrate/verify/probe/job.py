@@ -43,6 +43,8 @@ class Job:
         self.folder, self.steps, self.eager = Path(task["folder"]), int(task["steps"]), bool(task["eager"])
         self.times = Times(int(task.get("measure", 0)))
         self.settings: Mapping[str, Any] = task.get("settings") or {}
+        # The names of parameters differ where models of two kinds are compared, and so may the weights they start from.
+        self.named, self.initial = not task.get("hybrid"), ""
         self.layers, self.own_layers = int(task.get("layers", 0)), 0
         self.census: Any = None
         self.model: Any = None
@@ -117,6 +119,7 @@ class Job:
             with self.noted():
                 if trains and not self.norms and not self.census.begun:
                     self.census.begin_step()
+                    self.initial = "" if self.named else _digest(_listed(named.get("model")), named=False)
                 self.census.counts_calls = trains
             result = schedule(*args, **named)
             self.census.counts_calls = True
@@ -187,8 +190,8 @@ class Job:
         self.norms.append(float(norm or 0.0).hex())
         if (loss := _loss(self.outputs)) is not None:
             self.losses.append(loss.hex())
-        chunks = self.model if isinstance(self.model, (list, tuple)) else [self.model]
-        self.digests.append(_digest(chunks))
+        chunks = _listed(self.model)
+        self.digests.append(_digest(chunks, self.named))
         self.effective = self.effective or _effective(chunks[0])
         self.outputs = None
 
@@ -238,7 +241,7 @@ class Job:
                 "failure": self.failure,
                 "effective": self.effective,
                 "environment": environment(),
-                "remarks": [],
+                "remarks": [] if self.named else [f"trained {type(_inner(_listed(self.model)[0])).__name__}"],
                 "own_layers": self.own_layers,
                 "rank": asdict(self.measured(rank)),
             }
@@ -253,6 +256,7 @@ class Job:
             losses=tuple(self.losses),
             gradient_norms=tuple(self.norms),
             parameters=tuple(self.digests),
+            initial=self.initial,
             graphs=self.census.graphs(),
             eager=self.census.eager(),
             seconds=tuple(self.census.seconds),
@@ -330,7 +334,11 @@ def _loss(outputs: Any) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _digest(chunks: Any) -> str:
+def _listed(model: Any) -> Any:
+    return model if isinstance(model, (list, tuple)) else [model]
+
+
+def _digest(chunks: Any, named: bool) -> str:
     """Return a digest of the bits of all parameters: a sum of integers each, computed on their device."""
     import hashlib
 
@@ -342,8 +350,8 @@ def _digest(chunks: Any) -> str:
             data = parameter.detach().contiguous()
             words = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[data.element_size()]
             bits = data.view(words).flatten().long()
-            sums.append((name, bits.sum(), (bits * bits).sum()))
-    text = " ".join(f"{name} {int(first)} {int(second)}" for name, first, second in sums)
+            sums.append((name if named else "", bits.sum(), (bits * bits).sum()))
+    text = " ".join(sorted(f"{name} {int(first)} {int(second)}" for name, first, second in sums))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -353,6 +361,12 @@ def _effective(chunk: Any) -> dict[str, Any]:
     while not hasattr(chunk, "config") and hasattr(chunk, "module"):
         chunk = chunk.module
     return effective(chunk.config)
+
+
+def _inner(chunk: Any) -> Any:
+    while hasattr(chunk, "module"):
+        chunk = chunk.module
+    return chunk
 
 
 def _rank() -> int:
