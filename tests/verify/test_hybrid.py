@@ -89,7 +89,7 @@ def test_verdicts_on_two_models() -> None:
         (MIGRATED, gpt, INCONCLUSIVE, "both forms trained GPTModel"),
         (MIGRATED, other, INCONCLUSIVE, "both forms start from other weights"),
         (MIGRATED, losses, DIFFERENT, "the GPT model and its hybrid form on 0.19.2, other numbers: losses differ"),
-        (MIGRATED, graphs, EQUIVALENT_BUT, "their graphs are of other layers: no graphs against"),
+        (MIGRATED, graphs, EQUIVALENT_BUT, "their graphs are of other layers, and are not compared"),
         (MIGRATED, failed(NEW), DIFFERENT, "the migrated text crashed on 0.19.2"),
         (LEGACY_TARGET, failed(NEW), INCONCLUSIVE, "the GPT model crashed on 0.19.2: AssertionError: no"),
     ):

@@ -241,7 +241,7 @@ class Job:
                 "failure": self.failure,
                 "effective": self.effective,
                 "environment": environment(),
-                "remarks": [] if self.named else [f"trained {type(_inner(_listed(self.model)[0])).__name__}"],
+                "remarks": [f"trained {_class_of(self.model)}"] if self.model and not self.named else [],
                 "own_layers": self.own_layers,
                 "rank": asdict(self.measured(rank)),
             }
@@ -363,10 +363,11 @@ def _effective(chunk: Any) -> dict[str, Any]:
     return effective(chunk.config)
 
 
-def _inner(chunk: Any) -> Any:
+def _class_of(model: Any) -> str:
+    chunk = _listed(model)[0]
     while hasattr(chunk, "module"):
         chunk = chunk.module
-    return chunk
+    return type(chunk).__name__
 
 
 def _rank() -> int:
