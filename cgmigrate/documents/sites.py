@@ -242,6 +242,8 @@ class ProblemKind(WordEnum):
     """A deprecated setting in a file of a kind that is not read."""
     GONE_NAME = "gone-name"
     """Code that imports or names what a module of Megatron-LM no longer has."""
+    GPT_CLASS = "gpt-class"
+    """Code or YAML that names the class of GPT models, or one that builds it."""
     CHANGED_CALL = "changed-call"
     """A call that a function of Megatron-LM no longer takes."""
     GONE_KEY = "gone-key"

@@ -11,6 +11,7 @@ Megatron-LM core_v0.19.0, megatron/training/{arguments,argument_utils}.py, model
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -78,6 +79,7 @@ _REFUSED: Mapping[str, str] = {
 }
 """Flags with which a GPT model has no hybrid form, each with the reason."""
 _POSITIONS = ("learned_absolute", "rope", "none")
+_GPT_CLASS = re.compile(r"megatron\.(?:core|training|bridge)\.(?:\w+\.)*(GPTModel(?:Config|Builder|Provider)?)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +263,14 @@ class _GptModel:
             raise _NoFormError(f"`--recompute-num-layers`: {_BY_LAYER}, and multi-token prediction requires 1")
         number = self._number("recompute_num_layers")
         return {} if number is None else {"recompute_num_layers": 2 * number}
+
+
+def about_class(path: str) -> str:
+    """Return what there is to say of a class by its full name: that it is GPTModel, or builds one; else nothing."""
+    if (match := _GPT_CLASS.fullmatch(path)) is None:
+        return ""
+    what = "`GPTModel`" if match[1] == "GPTModel" else f"`{match[1]}` builds a GPTModel, which"
+    return f"{what} is deprecated since megatron-core {SINCE}"
 
 
 def settings() -> Iterator[Setting]:

@@ -154,3 +154,17 @@ def test_a_layout_with_another_number_of_layers_is_rejected() -> None:
     for text in ("Ett|tL", "Ett|tLt", "Et|t|ttL", "E(t*1000000)|L"):
         with pytest.raises(LayoutError):
             Pipeline(2, text).layout(4)
+
+
+@needs_release
+def test_a_hybrid_model_has_the_initial_weights_only_if_its_configuration_says_what_it_is() -> None:
+    import torch
+    from megatron.core.transformer import TransformerConfig
+
+    def initial(layers: int, is_hybrid: bool) -> torch.Tensor:
+        torch.manual_seed(1)
+        sizes = {"num_layers": layers, "hidden_size": 64, "num_attention_heads": 4}
+        return TransformerConfig(**sizes, is_hybrid_model=is_hybrid).output_layer_init_method(torch.empty(100))
+
+    assert torch.equal(initial(4, is_hybrid=False), initial(8, is_hybrid=True))
+    assert not torch.equal(initial(4, is_hybrid=False), initial(8, is_hybrid=False))

@@ -21,6 +21,7 @@ from cgmigrate.documents.python.source import PythonSource, dotted, last_name
 from cgmigrate.documents.python.unguarded_code import Placed, unguarded
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.megatron.code import CallShape, GoneName, Parameters, load
+from cgmigrate.megatron.hybrid_models import about_class
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.tables import release_of
 from cgmigrate.text.spans import Span
@@ -82,6 +83,8 @@ class _CodeReader:
         return is_of_megatron(module, self._names.path)
 
     def _of_import(self, node: ast.ImportFrom, module: str) -> Iterator[Problem]:
+        for message in filter(None, (about_class(f"{module}.{one.name}") for one in node.names)):
+            yield Problem(ProblemKind.GPT_CLASS, self._source.span(node), message)
         gone = {one.name: known for one in node.names if (known := self._gone(module, one.name))}
         for since in sorted({one.since for one in gone.values()}):
             names = {name: one for name, one in gone.items() if one.since == since}
@@ -160,6 +163,8 @@ class _CodeReader:
         return frozenset(attributes.union(*(_words_of(node.value) for node in nodes if isinstance(node, ast.Constant))))
 
     def _of_path(self, node: ast.Attribute | ast.Constant, path: str) -> Iterator[Problem]:
+        if message := about_class(path):
+            yield Problem(ProblemKind.GPT_CLASS, self._source.span(node), message)
         module, _, name = path.rpartition(".")
         gone = self._table.gone_name(module, name) if self._is_of_megatron(module) else None
         # Of a module that is gone, the import is reported.

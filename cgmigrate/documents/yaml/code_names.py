@@ -8,6 +8,7 @@ from cgmigrate.documents.dotted_names import PATH, is_of_megatron
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.megatron.code import CallShape, load
+from cgmigrate.megatron.hybrid_models import about_class
 from cgmigrate.text.spans import Span
 
 _OF_HYDRA = frozenset(("_target_", "_partial_", "_recursive_", "_convert_", "_call_", "_mode_"))
@@ -31,7 +32,9 @@ def code_names(collections: Sequence[Node], path: str) -> Iterator[Problem]:
 
 
 def _of_path(node: Node, text: str) -> Iterator[Problem]:
-    table = load()
+    table, span = load(), Span(node.start, node.end)
+    if message := about_class(text):
+        yield Problem(ProblemKind.GPT_CLASS, span, message)
     module, _, name = text.rpartition(".")
     if (gone := table.gone_name(module, name)) is not None:
         message = table.gone_names(module, {name: gone}, gone.since)
@@ -39,7 +42,7 @@ def _of_path(node: Node, text: str) -> Iterator[Problem]:
         message = table.gone_module(text, gone.since)
     else:
         return
-    yield Problem(ProblemKind.GONE_NAME, Span(node.start, node.end), message, since=gone.since)
+    yield Problem(ProblemKind.GONE_NAME, span, message, since=gone.since)
 
 
 def _of_call(target: Node, names: frozenset[str]) -> Iterator[Problem]:
