@@ -160,7 +160,7 @@ def _verdict_of_hybrid(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
         return _verdict_on_other_numbers(roles, gpt, apart, _BOTH)
     same = f"{_BOTH} compute the same numbers on {gpt.arm.release} to the last bit, from the same weights"
     if [_in_words(rank) for rank in gpt.ranks] == [_in_words(rank) for rank in hybrid.ranks]:
-        return EQUIVALENT, f"{same}, with like graphs"
+        return EQUIVALENT, f"{same}, with like graphs" if all_graphs(gpt) else same
     return EQUIVALENT_BUT, f"{same}; their graphs are of other layers, and are not compared"
 
 
