@@ -1,7 +1,7 @@
-"""Code that looks at all entries of a mapping, or all attributes of an object, by their values or by parts of a name.
+"""Code that looks at all attributes of an object, by their values or by parts of a name.
 
 It has no name of a setting in it, and sees that a fix writes another one: `[k for k, v in vars(cfg).items() if v]`.
-Code that copies entries without looking at them sees nothing.
+Code that copies attributes without looking at them sees nothing. `whole_mappings` is about those that code loads.
 """
 
 from __future__ import annotations
@@ -15,11 +15,6 @@ from typing import cast
 from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import dotted
 
-WORDS = (
-    *(".items()", ".values()", "vars(", "dir(", "__dict__", "asdict(", "astuple(", "fields(", "filter(", "attr("),
-    "[",
-)
-"""One of them is in code that does so."""
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
 VIEWS = ("__dict__", *(f"{one}{gap}(" for one in _VIEWS for gap in ("", " ")))
 """One of them is in code that goes through the attributes of an object."""
@@ -32,8 +27,6 @@ _OTHERS = ("environ", "modules", "kwargs", "state_dict", "named_parameters", "gr
 _PARSES = ("parse_args", "parse_known_args")
 _TESTS = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.IfExp)
 _KINDS = ("isinstance", "type", "bool", "callable")
-_SPELLS = frozenset(("lower", "upper", "replace", "format", "join", "removeprefix", "removesuffix", "strip"))
-"""Methods with which code makes a name."""
 _MAKES_FLAGS = re.compile(
     r"\b(?:read\b[^\n;|&]*[ ]|for[ ]+)(?P<key>\w+)\b(?:[^\n]*\n){0,9}?[^\n#]*?[\s\"'=(]--\$\{?(?P=key)\b[^\s;]*"
 )
@@ -49,18 +42,12 @@ class EntryFilter:
 
     line: int
     text: str
-    of_object: bool
-    """Whether it goes through the attributes of an object."""
     by_truth: bool
     """Whether it distinguishes true values from false ones."""
     parts: frozenset[str] = frozenset()
     """The parts of names for which it looks; empty if it looks at all entries."""
-    names: frozenset[str] = frozenset()
-    """The names under which it has what it goes through."""
     types: frozenset[str] | None = None
     """The types for which it tests values; None if it looks at them in another way."""
-    asks_booleans: bool = False
-    """Whether it asks of each element whether it is true, false or a boolean."""
 
     def distinguishes(self, names: Collection[str], old: Iterable[object], new: Iterable[object]) -> bool:
         """Return whether it distinguishes some of the settings from others, or the old values from the new ones."""
@@ -68,11 +55,6 @@ class EntryFilter:
             kinds, others = ({type(value).__name__ for value in values} for values in (old, new))
             return kinds != others and not self.types.isdisjoint((*kinds, *others, *_PLAIN_TYPES))
         return not self.parts or any(len({part in name for name in names}) > 1 for part in self.parts)
-
-    def finds_booleans(self, old: Iterable[object], new: Iterable[object]) -> bool:
-        """Return whether it finds other booleans among the new values, wherever it has them from."""
-        before, after = (sorted(one for one in values if isinstance(one, bool)) for values in (old, new))
-        return self.asks_booleans and before != after
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,58 +73,42 @@ class _Loop:
 def flags_made_in(text: str) -> Iterator[EntryFilter]:
     """Yield the lines of a shell script that make the name of a flag of each key that a loop reads."""
     for match in _MAKES_FLAGS.finditer(text):
-        yield EntryFilter(text.count("\n", 0, match.end()) + 1, match[0][-60:].strip(), of_object=False, by_truth=True)
+        yield EntryFilter(text.count("\n", 0, match.end()) + 1, match[0][-60:].strip(), by_truth=True)
 
 
 def filters_in(text: str) -> Iterator[EntryFilter]:
-    """Yield the code of a file that looks at entries."""
+    """Yield the code of a file that looks at the attributes of objects."""
     tree = parsed(text)
     if tree is None:
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
     written, values = set(_written_in(tree)), _values_of_variables(tree)
-    iterated: dict[str, frozenset[str]] = {}
     for node in walk(tree):
         for loop in _loops_of(node):
             sources = values.get(dotted(loop.iterated), [loop.iterated])
-            bound = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
-            names = _names_of(loop.iterated, sources)
-            iterated |= dict.fromkeys(bound, names)
-            if all(map(_is_known_list, sources)):
-                # Its names are in the text.
-                continue
-            # The elements of a variable are those of a list of numbers more often than the values of a mapping.
-            elements = bound if len(bound) > 1 or isinstance(loop.iterated, ast.Call) else set[str]()
-            asks_booleans = any(_asks_boolean(test, bound, elements) for test in loop.nodes())
-            looks_at_all = asks_booleans or _looks(loop, own, sources)
-            is_view = not looks_at_all and _is_view(loop.iterated, own)
-            parts = frozenset(_parts_distinguished(loop)) if is_view else frozenset()
-            if parts or looks_at_all:
-                is_truth = any(_is_truth(test, bound) for test in loop.nodes())
-                is_truth = is_truth or any(isinstance(test, ast.Name) and test.id in bound for test in loop.tests)
-                entry_filter = _filter(loop.iterated, is_truth, parts)
-                types = (_types_tested(loop) or None) if asks_booleans else _types_tested(loop)
-                yield replace(entry_filter, names=names, types=types, asks_booleans=asks_booleans)
-        if (
-            node not in written
-            and _is_view(node, own)
-            and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in walk(node))
-        ):
-            view = cast(ast.expr, node)
-            entry_filter = EntryFilter(view.lineno, ast.unparse(view)[:60], of_object=True, by_truth=False)
-            yield replace(entry_filter, names=_names_of(view))
-        if (made := _name_made_in(node)) is not None:
-            entry_filter = EntryFilter(made.lineno, ast.unparse(made)[:60], of_object=False, by_truth=False)
-            used = (iterated.get(one.id, frozenset()) for one in walk(made) if isinstance(one, ast.Name))
-            yield replace(entry_filter, names=_names_of(_owner_of(node)).union(*used))
-        if (
-            isinstance(node, ast.Call)
-            and node.args
-            and (_is_view(node, own) or (dotted(node.func) in _CALLBACKS and _is_view(node.args[-1], own)))
-        ):
+            if any(map(_is_of_object, sources)) and not all(map(_is_known_list, sources)):
+                yield from _filter_of(loop, own, sources)
+        if not _is_of_object(node):
+            continue
+        is_alone = node not in written and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in walk(node))
+        if is_alone and _is_view(node, own):
+            yield _filter(cast(ast.expr, node), by_truth=False)
+        if isinstance(node, ast.Call) and node.args and (_is_view(node, own) or dotted(node.func) in _CALLBACKS):
             arguments = (*node.args, *(one.value for one in node.keywords))
-            if any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments):
-                yield replace(_filter(node.args[-1], True), names=_names_of(node.args[-1]))
+            is_test = any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments)
+            if is_test and _is_view(node.args[-1], own):
+                yield _filter(node.args[-1], by_truth=True)
+
+
+def _filter_of(loop: _Loop, own: Collection[str], sources: Sequence[ast.expr]) -> Iterator[EntryFilter]:
+    """Yield what a loop looks at in attributes; ``sources`` are the values of what it goes through."""
+    bound = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
+    looks_at_all = _looks(loop, own, sources)
+    parts = frozenset(_parts_distinguished(loop)) if not looks_at_all and _is_view(loop.iterated, own) else frozenset()
+    if parts or looks_at_all:
+        is_truth = any(_is_truth(test, bound) for test in loop.nodes())
+        is_truth = is_truth or any(isinstance(test, ast.Name) and test.id in bound for test in loop.tests)
+        yield replace(_filter(loop.iterated, by_truth=is_truth), parts=parts, types=_types_tested(loop))
 
 
 def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
@@ -151,31 +117,6 @@ def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
         match node:
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="update", value=view))):
                 yield view
-
-
-def _names_of(node: ast.expr, sources: Sequence[ast.expr] = ()) -> frozenset[str]:
-    """Return the names under which code has what it goes through: of variables, attributes, keys and functions."""
-    return frozenset(name for part in (node, *sources) for name in _last_names(part))
-
-
-def _last_names(node: ast.AST) -> Iterator[str]:
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(slice=ast.Constant(value=str(name))):
-            yield name
-        case ast.Subscript(value=of):
-            yield from _last_names(of)
-        case ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[ast.Constant(value=str(name)), *_]):
-            yield name
-        case ast.Call(func=func, args=args):
-            callee = func.attr if isinstance(func, ast.Attribute) else dotted(func)
-            yield callee
-            parts = [*args, *([func.value] if isinstance(func, ast.Attribute) else [])]
-            is_view = callee in _VIEWS or callee in _ENTRIES or callee in _AROUND or callee == "copy"
-            yield from (name for one in parts if is_view for name in _last_names(one))
-        case ast.Lambda():
-            return
-        case _:
-            yield from (name for one in ast.iter_child_nodes(node) for name in _last_names(one))
 
 
 def _values_of_variables(tree: ast.AST) -> dict[str, list[ast.expr]]:
@@ -192,10 +133,17 @@ def _is_known_list(node: ast.expr) -> bool:
     return is_list and all(isinstance(one, ast.Constant) for one in cast(ast.List, node).elts)
 
 
-def _filter(iterated: ast.expr, by_truth: bool, parts: frozenset[str] = frozenset()) -> EntryFilter:
-    text = ast.unparse(iterated)
-    of_object = any(one in text for one in VIEWS)
-    return EntryFilter(iterated.lineno, text[:60], of_object, by_truth, parts)
+def _filter(iterated: ast.expr, *, by_truth: bool) -> EntryFilter:
+    return EntryFilter(iterated.lineno, ast.unparse(iterated)[:60], by_truth)
+
+
+def _is_of_object(node: ast.AST) -> bool:
+    """Return whether an expression has all attributes of an object in it."""
+    calls = (one for one in walk(node) if isinstance(one, ast.Call | ast.Attribute))
+    return isinstance(node, ast.expr) and any(
+        one.attr == "__dict__" if isinstance(one, ast.Attribute) else dotted(one.func).rpartition(".")[2] in _VIEWS
+        for one in calls
+    )
 
 
 def _loops_of(node: ast.AST) -> Iterator[_Loop]:
@@ -276,31 +224,6 @@ def _is_value(node: ast.AST, key: str, value: str) -> bool:
     return False
 
 
-def _asks_boolean(test: ast.AST, keys: Collection[str], elements: Collection[str]) -> bool:
-    """Return whether a condition asks whether an element is a boolean: a variable, or what has one as its key."""
-    match test:
-        case (
-            ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[tested]), comparators=[ast.Name(id="bool")])
-            | ast.Compare(left=tested, comparators=[ast.Constant(value=bool())])
-        ):
-            pass
-        case ast.Call(func=ast.Name(id="isinstance"), args=[tested, kinds]) if _has(kinds, "bool") and not _has(
-            kinds, "str"
-        ):
-            pass
-        case _:
-            return False
-    match tested:
-        case ast.Name(id=name):
-            return name in elements
-        case (
-            ast.Subscript(slice=ast.Name(id=name))
-            | ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Name(id=name), *_])
-        ):
-            return name in keys
-    return False
-
-
 def _is_truth(test: ast.AST, names: Collection[str]) -> bool:
     """Return whether a condition is about one of some variables being true or false, or a boolean."""
     match test:
@@ -347,30 +270,6 @@ def _is_other(node: ast.expr, own: Collection[str]) -> bool:
 
 def _is_entries(node: ast.AST, *names: str) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in names
-
-
-def _name_made_in(node: ast.AST) -> ast.expr | None:
-    """Return the name of a key or an attribute that code makes: ``model[f"{group}_{key}"]``."""
-    match node:
-        case ast.Subscript(slice=name) | ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, name, *_]):
-            return name if any(map(_is_made, walk(name))) else None
-    return None
-
-
-def _owner_of(node: ast.AST) -> ast.expr:
-    """Return what has a key or attribute whose name code makes."""
-    return node.value if isinstance(node, ast.Subscript) else cast(ast.Call, node).args[0]
-
-
-def _is_made(node: ast.AST) -> bool:
-    match node:
-        case ast.JoinedStr(values=[_, _, *_] as parts):
-            return any(isinstance(one, ast.Constant) and "_" in str(one.value) for one in parts)
-        case ast.BinOp(op=ast.Add() | ast.Mod(), left=left, right=right):
-            return any(isinstance(one, ast.Constant) and "_" in str(one.value) for one in (left, right))
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name in _SPELLS
-    return False
 
 
 def _is_call_of(node: ast.AST, names: Collection[str]) -> bool:

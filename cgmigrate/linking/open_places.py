@@ -19,7 +19,7 @@ from itertools import chain, takewhile
 from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.data_readers import JSON_WORDS, YAML_WORDS, DataReaders
-from cgmigrate.linking.entry_filters import VIEWS, WORDS, EntryFilter, filters_in, flags_made_in
+from cgmigrate.linking.entry_filters import VIEWS, EntryFilter, filters_in, flags_made_in
 from cgmigrate.linking.name_appearances import SoughtNames, words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.near_texts import near_texts
@@ -38,7 +38,7 @@ from cgmigrate.linking.text_tools import (
     tools_about,
 )
 from cgmigrate.linking.value_reads import read_otherwise
-from cgmigrate.linking.whole_mappings import whole_uses_in
+from cgmigrate.linking.whole_mappings import passed_in, whole_uses_in
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.file_search import FileSearch
@@ -326,7 +326,7 @@ class OpenPlaces:
         yield from readers_of_words(fix.path, fix.old, texts)
         every = self._every_loop(texts)
         # Megatron's parsed arguments are an object.
-        loops = ((path, one) for path, one in every if one.of_object and one.by_truth and self._parses(path))
+        loops = ((path, one) for path, one in every if one.by_truth and self._parses(path))
         yield from ((path, one.line, one.text) for path, one in loops)
         yield from tools_about(fix.text_change, texts)
 
@@ -375,32 +375,37 @@ class OpenPlaces:
         return [OpenPlace(*one) for one in every]
 
     def _filters_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
-        """Yield the code that distinguishes names or values; for an object, that which is about its attributes.
-
-        Code gets a mapping in many ways. What goes through one counts if it has the name of a key that leads to it, and
-        otherwise if it is about true attributes, or asks each element whether it is a boolean: few but settings are.
-        """
+        """Yield the code that distinguishes names or values of attributes, and scripts that make flags of keys."""
         texts = self._near(fix.path)
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
         yield from (one for one, of_object in self._tests_of(fix.names, texts) if of_object or not fix.is_proved)
-        for path, one in self._loops_of_objects(texts) if fix.is_proved else self._every_loop(texts):
-            of_true = one.of_object and one.by_truth and not is_test(path)
-            is_about = of_true or not (fix.keys and path.endswith(CODE)) or not one.names.isdisjoint(fix.keys)
-            is_about = is_about or (one.finds_booleans(old, new) and not is_test(path))
-            if is_about and one.distinguishes(fix.names, old, new):
+        for path, one in self._every_loop(texts):
+            is_about = (one.by_truth or not fix.is_proved) and not (is_test(path) and one.by_truth)
+            if is_about and not (fix.is_proved and path.endswith(SHELL)) and one.distinguishes(fix.names, old, new):
                 yield OpenPlace(path, one.line, one.text)
 
     def _whole_uses_of(self, fix: FixOutline) -> Iterator[TextPlace]:
-        """Yield the code that loads the mapping of a fix and uses all of it."""
-        for path in self._readers.of(YAML_WORDS) if fix.path.endswith(YAML) else ():
-            if path.endswith(CODE) and is_of_project(path, fix.path, self.top):
-                yield from self._whole_uses_in(path, fix.keys, fix.names, os.path.basename(fix.path))
+        """Yield the code that loads the mapping of a fix, or that gets it from such code, and uses all of it."""
+        if fix.path.endswith(YAML):
+            code = [one for one in self._readers.of(YAML_WORDS) if one.endswith(CODE)]
+            loading = tuple(one for one in code if is_of_project(one, fix.path, self.top))
+            yield from self._whole_uses_in(loading, fix.keys, fix.names, os.path.basename(fix.path))
 
     @remembered
-    def _whole_uses_in(self, path: str, keys: tuple[str, ...], names: frozenset[str], file: str) -> list[TextPlace]:
-        text = self.texts.text(path)
-        has_all = "load" in text and all(key in text for key in keys)
-        return [(path, *one) for one in whole_uses_in(text, keys, names, file)] if has_all else []
+    def _whole_uses_in(
+        self, loading: tuple[str, ...], keys: tuple[str, ...], names: frozenset[str], file: str
+    ) -> list[TextPlace]:
+        texts = {
+            path: text
+            for path in loading
+            if "load" in (text := self.texts.text(path)) and all(key in text for key in keys)
+        }
+        passed = frozenset(chain.from_iterable(passed_in(text, keys, file) for text in texts.values()))
+        defining = self.texts.holding(tuple(f"def {name}(" for name, _, _ in passed)) if passed else []
+        texts |= {
+            path: self.texts.text(path) for path in defining if path.endswith(CODE) and not is_part_of_megatron(path)
+        }
+        return [(path, *one) for path, text in texts.items() for one in whole_uses_in(text, keys, names, file, passed)]
 
     @remembered
     def _tests_of(self, names: frozenset[str], texts: ProjectTexts) -> list[tuple[OpenPlace, bool]]:
@@ -409,14 +414,7 @@ class OpenPlaces:
 
     @remembered
     def _every_loop(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter]]:
-        paths = sorted(texts.holding((*WORDS, "--$")), key=lambda path: path.endswith(SHELL))
-        return [(path, one) for path in paths for one in self._loops_in(path)]
-
-    @remembered
-    def _loops_of_objects(self, texts: ProjectTexts) -> list[tuple[str, EntryFilter]]:
-        """Return the code that is about true attributes of any object: few files have the words for that."""
-        paths = (path for path in texts.holding(VIEWS) if not is_test(path))
-        return [(path, one) for path in paths for one in self._loops_in(path) if one.of_object and one.by_truth]
+        return [(path, one) for path in texts.holding((*VIEWS, "--$")) for one in self._loops_in(path)]
 
     @remembered
     def _loops_in(self, path: str) -> list[EntryFilter]:

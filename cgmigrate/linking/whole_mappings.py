@@ -30,13 +30,27 @@ _Bound = tuple[Collection[str], Collection[str]]
 """The variables of a loop that are keys, and those that are values."""
 
 
-def whole_uses_in(text: str, keys: Sequence[str], names: Collection[str], file: str) -> Iterator[tuple[int, str]]:
-    """Yield the code that uses all of a mapping: of a file of this name, below some keys, of which names change."""
+Passed = frozenset[tuple[str, int, int]]
+"""Functions that get a part of a file: the name, the number of the argument, and how many keys lead to the part."""
+
+
+def whole_uses_in(
+    text: str, keys: Sequence[str], names: Collection[str], file: str, passed: Passed = frozenset()
+) -> Iterator[tuple[int, str]]:
+    """Yield the code that uses all of a mapping: of a file of this name, below some keys, of which names change.
+
+    The file is loaded there, or functions get a part of it.
+    """
     tree = parsed(text)
     if tree is not None:
-        code = _Code(tree, tuple(keys), frozenset(names), file)
-        for node in code.uses():
+        for node in _Code(tree, tuple(keys), frozenset(names), file, passed).uses():
             yield node.lineno, ast.unparse(node)[:60]
+
+
+def passed_in(text: str, keys: Sequence[str], file: str) -> Passed:
+    """Return the functions of other files to which code passes a part of the file that it loads."""
+    tree = parsed(text)
+    return frozenset(_Code(tree, tuple(keys), frozenset(), file).passes()) if tree is not None else frozenset()
 
 
 @dataclass
@@ -47,11 +61,15 @@ class _Code:
     keys: tuple[str, ...]
     names: frozenset[str]
     file: str
+    passed: Passed = frozenset()
     depths: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.parents = parents_in(self.tree)
         self.functions = {one.name: one for one in walk(self.tree) if isinstance(one, ast.FunctionDef)}
+        for name, number, depth in self.passed:
+            parameters = self.functions[name].args.args if name in self.functions else []
+            self.depths |= {one.arg: depth for one in parameters[number : number + 1]}
         before = -1
         while before != (before := len(self.depths)):
             for node in walk(self.tree):
@@ -115,6 +133,13 @@ class _Code:
             if isinstance(node, ast.expr) and self._depth(node) == len(self.keys) and (use := self._use(node)):
                 yield use
 
+    def passes(self) -> Iterator[tuple[str, int, int]]:
+        """Yield the functions of other files that get a part of the file."""
+        for node in walk(self.tree):
+            if isinstance(node, ast.Call) and (name := last_name(node.func)) not in self.functions:
+                depths = enumerate(map(self._depth, node.args))
+                yield from ((name, number, depth) for number, depth in depths if depth is not None)
+
     def _use(self, node: ast.expr) -> ast.expr | None:
         match self.parents.get(node):
             case ast.Attribute(attr=name) as method if isinstance(call := self.parents[method], ast.Call):
@@ -165,12 +190,25 @@ class _Code:
             case ast.Attribute(attr="startswith" | "endswith") if isinstance(call := self.parents[above], ast.Call):
                 return any(self._has_part(one) for one in call.args)
             case ast.Attribute(attr=method):
-                return method not in _SPELLING and isinstance(self.parents[above], ast.Call)
+                return self._is_flag(above) or (method not in _SPELLING and isinstance(self.parents[above], ast.Call))
+            case ast.FormattedValue() | ast.BinOp(op=ast.Add()) if self._is_flag(above):
+                return True
             case ast.Compare(left=part, ops=[ast.In() | ast.NotIn()], comparators=[of]) if of is name:
                 return self._has_part(part)
             case ast.Subscript(value=of) | ast.For(iter=of) | ast.comprehension(iter=of):
                 return of is name
         return _is_computed(above, name)
+
+    def _is_flag(self, node: ast.AST) -> bool:
+        """Return whether code makes a flag of a key: `f"--{key}"`, `"--" + key.replace("_", "-")`."""
+        while isinstance(node, (ast.Attribute, ast.Call, ast.FormattedValue)):
+            node = self.parents[node]
+        match node:
+            case ast.JoinedStr(values=[ast.Constant(value=str(first)), *_]):
+                return first == "--"
+            case ast.BinOp(left=ast.Constant(value=str(first)), op=ast.Add()):
+                return first == "--"
+        return False
 
     def _is_made(self, key: ast.expr) -> bool:
         """Return whether code makes a key, which may be one of the names that change."""

@@ -271,7 +271,10 @@ print(Config(model).active())
             id="a function that gets another mapping",
         ),
         pytest.param(
-            {"show.py": "def show(config):\n    print([k for k, v in config if v is True])\n"},
+            {
+                "show.py": "def show(config):\n    print([k for k, v in config.items() if v is True])\n",
+                "main.py": f"from show import show\n\n{LOAD}show(model)\n",
+            },
             False,
             id="a function that looks for booleans",
         ),
