@@ -380,8 +380,9 @@ class OpenPlaces:
         old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
         yield from (one for one, of_object in self._tests_of(fix.names, texts) if of_object or not fix.is_proved)
         for path, one in self._every_loop(texts):
-            is_about = (one.by_truth or not fix.is_proved) and not (is_test(path) and one.by_truth)
-            if is_about and not (fix.is_proved and path.endswith(SHELL)) and one.distinguishes(fix.names, old, new):
+            is_true = one.by_truth and path.endswith(CODE) and not is_test(path)
+            is_about = is_true or not (fix.is_proved or (fix.keys and path.endswith(CODE)))
+            if is_about and one.distinguishes(fix.names, old, new):
                 yield OpenPlace(path, one.line, one.text)
 
     def _whole_uses_of(self, fix: FixOutline) -> Iterator[TextPlace]:
