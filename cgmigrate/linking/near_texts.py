@@ -3,40 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cgmigrate.linking.name_places import may_run
-from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
+from cgmigrate.linking.project_texts import ProjectTexts, project_around
 from cgmigrate.linking.text_tools import names_from_outside
-from cgmigrate.project.paths import is_test
+from cgmigrate.project.file_search import FileSearch
+from cgmigrate.project.paths import is_below, is_test
 from cgmigrate.text.remembered import remembered
 
 
 @dataclass(eq=False)
-class NearTexts(ProjectTexts):
-    """The texts of a checkout that can be about a file, which has the real path ``own``."""
+class NearTexts:
+    """The texts of a checkout by the file that they can be about; files that the same ones can be about share them."""
 
-    whole: ProjectTexts = field(kw_only=True)
-    own: str = field(kw_only=True)
-
-    def holding(self, words: Iterable[str]) -> list[str]:
-        """Return the real paths of those files that contain one of some words, in any case."""
-        return [path for path in self.whole.holding(words) if self._is_near(path)]
-
-    def text(self, path: str) -> str:
-        """Return the text of a file, empty for one that cannot be read."""
-        return self.whole.text(path)
+    whole: ProjectTexts
 
     @remembered
-    def _is_near(self, path: str) -> bool:
-        if is_of_project(path, self.own, self.top):
-            return True
-        return may_run(path) and not is_test(path) and names_from_outside(self.text(path), self.own, self.top)
+    def of(self, own: str) -> ProjectTexts:
+        """Return the texts that can be about a file: all, unless it is of a project that is a part of the checkout."""
+        top = self.whole.top
+        project = project_around(os.path.dirname(own), top)
+        if project == top or not is_below(project, top):
+            return self.whole
+        outside = (one for one in self._programs(project) if names_from_outside(self.whole.text(one), own, top))
+        return self._of_part(project, tuple(outside))
 
+    @remembered
+    def _of_part(self, project: str, programs: tuple[str, ...]) -> ProjectTexts:
+        return ProjectTexts(self.whole.top, FileSearch(project), self.whole.rule_folders, programs)
 
-def near_texts(whole: ProjectTexts, own: str) -> ProjectTexts:
-    """Return the texts that can be about a file: all, unless it is of a project that is a part of the checkout."""
-    if is_of_project(os.path.join(whole.top, "any"), own, whole.top):
-        return whole
-    return NearTexts(whole.top, whole.search, whole.rule_folders, whole=whole, own=own)
+    @remembered
+    def _programs(self, project: str) -> list[str]:
+        """Return the programs outside of a project that is a part of the checkout."""
+        every = (one for one in self.whole.paths() if may_run(one) and not is_test(one))
+        return [one for one in every if not is_below(one, project)]

@@ -22,8 +22,8 @@ from cgmigrate.linking.data_readers import JSON_WORDS, YAML_WORDS, DataReaders
 from cgmigrate.linking.entry_filters import VIEWS, EntryFilter, filters_in, flags_made_in
 from cgmigrate.linking.name_appearances import SoughtNames, words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
-from cgmigrate.linking.near_texts import near_texts
-from cgmigrate.linking.project_texts import ProjectTexts, is_of_project
+from cgmigrate.linking.near_texts import NearTexts
+from cgmigrate.linking.project_texts import ProjectTexts, project_around
 from cgmigrate.linking.python_places import python_places_in
 from cgmigrate.linking.section_uses import uses_of_sections
 from cgmigrate.linking.text_tools import (
@@ -42,7 +42,7 @@ from cgmigrate.linking.whole_mappings import passed_in, whole_uses_in
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.file_search import FileSearch
-from cgmigrate.project.paths import is_test
+from cgmigrate.project.paths import is_below, is_test
 from cgmigrate.project.unread_files import is_report
 from cgmigrate.text.remembered import remembered
 
@@ -109,6 +109,7 @@ class OpenPlaces:
     def __post_init__(self) -> None:
         self.texts = ProjectTexts(self.top, self.search, self.rule_folders)
         self._readers = DataReaders(self.texts)
+        self._near = NearTexts(self.texts).of
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:
         """Return the first place that can meet an object or a mapping; None if everything is accounted for."""
@@ -132,10 +133,6 @@ class OpenPlaces:
             if is_met or (not fix.after and place.kind is PlaceKind.KEY and self._is_read(place, fix)):
                 return place
         return next((OpenPlace(*one) for one in self._looking_at_words(fix, is_open=is_open)), None)
-
-    @remembered
-    def _near(self, path: str) -> ProjectTexts:
-        return near_texts(self.texts, path)
 
     def _expecting(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the data with a setting whose name stays and whose value a fix changes.
@@ -298,7 +295,8 @@ class OpenPlaces:
 
     @remembered
     def _loads(self, path: str, words: tuple[str, ...]) -> bool:
-        return any(is_of_project(one, path, self.top) for one in self._readers.of(words))
+        project = project_around(os.path.dirname(path), self.top)
+        return any(is_below(one, project) for one in self._readers.of(words))
 
     def _looking_at(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield code that looks at all of a mapping, object or file, and has no name in it."""

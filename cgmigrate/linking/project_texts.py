@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from cgmigrate.project.file_search import FileSearch
@@ -28,27 +28,35 @@ class ProjectTexts:
     search: FileSearch
     rule_folders: Sequence[str] = ()
     """The folders of a team's own rules, whose files name settings and are no part of a program."""
-    _holding: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+    others: Sequence[str] = ()
+    """Files elsewhere, by their real paths."""
 
     def holding(self, words: Iterable[str]) -> list[str]:
         """Return the real paths of the files that contain one of some words, in any case."""
-        key = tuple(sorted(set(words)))
-        if key not in self._holding:
-            # For many words, this is much faster than a pattern.
-            texts = ((path, self.text(path).lower()) for path in self._ignored)
-            ignored = [path for path, text in texts if any(word.lower() in text for word in key)]
-            searched = map(os.path.realpath, self.search.holding(key, any_case=True))
-            self._holding[key] = sorted(path for path in {*searched, *ignored} if not self._is_rule(path))
-        return self._holding[key]
+        return self._holding(tuple(sorted(set(words))))
+
+    @remembered
+    def _holding(self, words: tuple[str, ...]) -> list[str]:
+        # For many words, this is much faster than a pattern.
+        texts = ((path, self.text(path).lower()) for path in self._not_searched)
+        others = [path for path, text in texts if any(word.lower() in text for word in words)]
+        searched = map(os.path.realpath, self.search.holding(words, any_case=True))
+        return sorted(path for path in {*searched, *others} if not self._is_rule(path))
 
     def _is_rule(self, path: str) -> bool:
         folders = (os.path.join(os.path.realpath(one), "") for one in self.rule_folders)
         return path.endswith((".yaml", ".yml")) and any(map(path.startswith, folders))
 
     @cached_property
-    def _ignored(self) -> list[str]:
+    def _not_searched(self) -> list[str]:
         """The files that git does not search."""
-        return list(map(os.path.realpath, self.search.ignored()))
+        return [*map(os.path.realpath, self.search.ignored()), *self.others]
+
+    def paths(self) -> Iterable[str]:
+        """Return the real paths of the files that are searched, and of those that are not."""
+        top = os.path.realpath(self.search.top)
+        searched = (os.path.join(top, name) for name in self.search.names)
+        return {*(one for one in searched if not os.path.islink(one)), *self._not_searched}
 
     @remembered
     def text(self, path: str) -> str:
@@ -71,18 +79,13 @@ _ROOTS = ("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 """Files of which each project has one in its root."""
 
 
-def is_of_project(place: str, path: str, top: str) -> bool:
-    """Return whether a file belongs to the project of another one, which may be a part of a checkout.
+@lru_cache(maxsize=4096)
+def project_around(folder: str, top: str) -> str:
+    """Return the nearest folder around a folder, in a checkout, that has the packaging or the pins of a project.
 
     All are real paths.
     """
-    return place.startswith(os.path.join(_project_of(os.path.dirname(path), top), ""))
-
-
-@lru_cache(maxsize=4096)
-def _project_of(folder: str, top: str) -> str:
-    """Return the nearest folder around a folder, in a checkout, that has the packaging or the pins of a project."""
     above = os.path.dirname(folder)
     if folder == top or above == folder or any(os.path.exists(os.path.join(folder, one)) for one in _ROOTS):
         return folder
-    return _project_of(above, top)
+    return project_around(above, top)

@@ -103,14 +103,17 @@ class FileSearch:
         return result
 
     @cached_property
+    def names(self) -> list[str]:
+        """The names of the files that are searched; git searches no links."""
+        names = [one for one in self._names if _COMPILED.isdisjoint(one.split("/"))]
+        return [one for one in names if not (self._is_in_git and os.path.islink(os.path.join(self.top, one)))]
+
+    @cached_property
     def _contents(self) -> dict[str, bytes] | None:
         """The contents of a small project, by name; None for another one."""
-        names = [one for one in self._names if _COMPILED.isdisjoint(one.split("/"))]
-        if len(names) > _MOST_FILES or _size(self.top, names) > _MOST_BYTES:
+        if len(self.names) > _MOST_FILES or _size(self.top, self.names) > _MOST_BYTES:
             return None
-        # Git searches no links.
-        files = (one for one in names if not (self._is_in_git and os.path.islink(os.path.join(self.top, one))))
-        return {name: bytes_if_readable(os.path.join(self.top, name)) or b"" for name in files}
+        return {name: bytes_if_readable(os.path.join(self.top, name)) or b"" for name in self.names}
 
     def _with(self, words: Sequence[str], patterns: Sequence[str], *, any_case: bool = False) -> list[str]:
         """Return the names of the files that contain one of some words."""
@@ -138,13 +141,11 @@ class FileSearch:
 
 
 def _size(top: str, names: Iterable[str]) -> int:
-    """Return how many bytes some files have, or more than a small project has."""
+    """Return how many bytes some files have."""
     total = 0
     for name in names:
         with contextlib.suppress(OSError):
             total += os.lstat(os.path.join(top, name)).st_size
-        if total > _MOST_BYTES:
-            break
     return total
 
 
