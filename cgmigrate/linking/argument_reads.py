@@ -14,7 +14,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import last_name
@@ -34,29 +33,20 @@ _OTHERS = re.compile(rf"^\s*(?:from|import)\s+({'|'.join(sorted(OTHER_SYSTEMS))}
 """Imports of systems that have settings of these names, too."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentUses:
-    """The settings that a file uses of parsed arguments, each with its first line.
+def arguments_in(path: str, names: Collection[str], *, by_name: bool) -> Mapping[str, int]:
+    """Return the settings that a file may use of parsed arguments, each with its first line.
 
-    ``any_name`` are those that it may use, whatever it calls its arguments; ``by_name`` those of an object that has the
-    name of parsed arguments, or is parsed. Of the scope, which arguments lack since 0.18, only what sets it counts.
+    ``by_name`` are only those of an object that has the name of parsed arguments, or is parsed. Of the scope, which
+    arguments lack since 0.18, only what sets it counts. A file that cannot be read as code uses what it names.
     """
-
-    any_name: Mapping[str, int] = field(default_factory=dict)
-    by_name: Mapping[str, int] = field(default_factory=dict)
-
-
-def arguments_in(path: str, names: Collection[str]) -> ArgumentUses:
-    """Return what a file does with some settings. One that cannot be read as code uses what it names."""
     text = text_if_readable(path, _MOST_BYTES)
     if text is None or (_OTHERS.search(text) and "megatron" not in text):
-        return ArgumentUses()
+        return {}
     tree = parsed(text)
     if tree is not None:
-        return ArgumentUses(first_lines(_uses(tree), names), first_lines(_uses_by_name(tree), names))
+        return first_lines(_uses_by_name(tree) if by_name else _uses(tree), names)
     words = ((one[0], text.count("\n", 0, one.start()) + 1) for one in re.finditer(r"\w+", text) if one[0] in names)
-    lines = first_lines(words, names)
-    return ArgumentUses(lines, lines)
+    return first_lines(words, names)
 
 
 def first_lines(uses: Iterable[tuple[str, int]], names: Collection[str]) -> dict[str, int]:

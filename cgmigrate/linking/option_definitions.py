@@ -34,6 +34,7 @@ _BY_FIELDS = re.compile(
 """Libraries that make options of the fields of a class or the parameters of a function."""
 _TAKES_NAMES = re.compile(r"add_(option|argument|flag|param)\w*|option|argument|flag|define\w*", re.IGNORECASE)
 """The name of a function that describes options whose names code computes."""
+_MAY_NAME = (ast.Constant, ast.AnnAssign, ast.arg)
 _READS_WORDS = frozenset(("argv", "getopt", "gnu_getopt", "docopt"))
 """What code reads a command line with, without a parser."""
 
@@ -61,25 +62,25 @@ def _in_shell(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
 
 def _in_python(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
     nodes = list(walk(parsed(text) or ast.Module([], [])))
-    computes = any(_takes_computed_name(node) for node in nodes)
-    reads_words = any(getattr(node, word, "") in _READS_WORDS for node in nodes for word in ("id", "attr", "name"))
-    by_fields = _BY_FIELDS.search(text) is not None
-    for option in options:
-        name = option.lstrip("-").replace("-", "_")
-        for node in nodes:
-            is_named = (computes or by_fields) and (_is_text_of(node, option, name) or _is_field(node, name))
-            if is_named or _describes(node, option) or (reads_words and _is_word_of(node, option)):
+    by_fields = _BY_FIELDS.search(text) is not None or any(map(_takes_computed_name, nodes))
+    words = [word for word in _READS_WORDS if word in text]
+    reads_words = any(getattr(node, name, "") in words for node in nodes if words for name in ("id", "attr", "name"))
+    for node in nodes:
+        described = _described(node)
+        for option in options if described or isinstance(node, _MAY_NAME) else ():
+            name = option.lstrip("-").replace("-", "_")
+            is_named = by_fields and (_is_text_of(node, option, name) or _is_field(node, name))
+            if is_named or option in described or (reads_words and _is_word_of(node, option)):
                 yield option, getattr(node, "lineno", 1)
 
 
-def _describes(node: ast.AST, option: str) -> bool:
-    """Return whether a node is a call that describes an option."""
+def _described(node: ast.AST) -> list[str]:
+    """Return the options that a node describes, if it is a call that does."""
     match node:
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments, keywords=keywords):
-            values = [*arguments, *(one.value for one in keywords)]
-            is_description = _DESCRIBES.search(name) or any(one.arg in _DESCRIPTION for one in keywords)
-            return bool(is_description) and any(option in _spelled(one) for one in values)
-    return False
+            if _DESCRIBES.search(name) or any(one.arg in _DESCRIPTION for one in keywords):
+                return [option for one in (*arguments, *(two.value for two in keywords)) for option in _spelled(one)]
+    return []
 
 
 def _spelled(node: ast.expr) -> list[str]:

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 
 from cgmigrate.documents.python.programs import PROGRAM
 from cgmigrate.documents.sites import Site
-from cgmigrate.linking.argument_reads import ArgumentUses, arguments_in
+from cgmigrate.linking.argument_reads import arguments_in
 from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.linking.program_files import ProgramFiles, text_of_code
 from cgmigrate.megatron.settings import MODULES, SCOPE
@@ -56,7 +56,7 @@ class OwnOptions:
         keys = {use.key.rpartition(".")[2] for use in site.written if _FLAG.match(use.key)}
         for path in self._naming:
             if not is_part_of_megatron(path) and self._may_get(site, path):
-                lines = self._defined_in(path)
+                lines, _ = self._defined_and_read(path)
                 for option in sorted(keys & lines.keys()):
                     return f"`{option}` is defined by {self.shown(path)}:{lines[option]}, which has to change with it"
         return self._read_by(site, set(map(_underscored, keys)))
@@ -68,11 +68,12 @@ class OwnOptions:
         """
         code = [one for one in self._naming if one.endswith(".py") and (not is_part_of_megatron(one) or _is_added(one))]
         for path in code:
-            uses = self._uses_in(path).any_name if self._is_made_of(site, path) else {}
+            uses = arguments_in(path, self._names, by_name=False) if self._is_made_of(site, path) else {}
             for name in sorted(uses.keys() & names):
                 return self._reason(name, path, uses[name])
         for path in code:
-            uses = self._uses_in(path).by_name if is_part_of_megatron(path) or self._may_get(site, path) else {}
+            is_reached = is_part_of_megatron(path) or self._may_get(site, path)
+            _, uses = self._defined_and_read(path) if is_reached else ({}, {})
             for name in sorted(uses.keys() & names):
                 return self._reason(name, path, uses[name])
         return ""
@@ -83,6 +84,8 @@ class OwnOptions:
         ``""`` stands for the words of the command line, of which code may look for some.
         """
         result: dict[str, str] = {}
+        if not self._own_programs(site):
+            return result
         for path in (one for word in _WORDS_ARE_READ for one in self._code_with(word)):
             if self._is_made_of(site, path) and (line := _line_of_words(path)):
                 result[""] = f"{self.shown(path)}:{line} may search this command line"
@@ -92,7 +95,7 @@ class OwnOptions:
                     if name in site.own:
                         line = line_of_match(_pattern(name), text_if_readable(path) or "")
                     else:
-                        line = arguments_in(path, [name]).any_name.get(name, 0)
+                        line = arguments_in(path, [name], by_name=False).get(name, 0)
                     result |= {name: self._reason(name, path, line)} if line else {}
         return result
 
@@ -104,18 +107,18 @@ class OwnOptions:
         return f"{self.shown(path)}:{line} may read `{name}` of the parsed arguments, and has to change with it"
 
     @remembered
-    def _defined_in(self, path: str) -> Mapping[str, int]:
-        """Return the options that a file defines, with the line of each."""
-        return options_defined(path, self.options)
+    def _defined_and_read(self, path: str) -> tuple[Mapping[str, int], Mapping[str, int]]:
+        """Return the options that a file defines, and the settings that it uses of what is named like arguments.
 
-    @remembered
-    def _uses_in(self, path: str) -> ArgumentUses:
-        """Return what a file does with settings of parsed arguments.
-
-        Of Megatron's own files, only that which defines the arguments uses them since the new names are there: others
-        are what a fork adds.
+        Each has its line. Of Megatron's own files, only that which defines the arguments uses settings since the new
+        names are there: others are what a fork adds.
         """
-        return arguments_in(path, set(map(_underscored, self.options)))
+        read = arguments_in(path, self._names, by_name=True) if path.endswith(".py") else {}
+        return options_defined(path, self.options), read
+
+    @cached_property
+    def _names(self) -> Collection[str]:
+        return set(map(_underscored, self.options))
 
     @cached_property
     def _naming(self) -> list[str]:
@@ -134,9 +137,12 @@ class OwnOptions:
 
     def _is_made_of(self, site: Site, path: str) -> bool:
         """Return whether a program that gets the flags of a site is a file of the project, and a file is part of it."""
-        programs = [one for name in site.programs or site.scripts for one in self._programs.named(name)]
-        own = [one for one in programs if not is_part_of_megatron(one)]
-        return any(path == one or self._may_run(one, path) for one in own)
+        return any(path == one or self._may_run(one, path) for one in self._own_programs(site))
+
+    def _own_programs(self, site: Site) -> list[str]:
+        """Return the files of the project that are programs which get the flags of a site."""
+        every = (one for name in site.programs or site.scripts for one in self._programs.named(name))
+        return [one for one in every if not is_part_of_megatron(one)]
 
     def _may_run(self, program: str, path: str) -> bool:
         """Return whether a program imports a file, or names it where not all that it runs is known."""

@@ -191,7 +191,8 @@ class YamlFiles:
 
     def options_below(self, root: str) -> list[str]:
         """Return the files with settings in the folders below one: Hydra can append each of them as an option."""
-        return [path for path in self._all_with_settings if is_below(os.path.dirname(os.path.dirname(path)), root)]
+        below = (path for path in self._seeded if is_below(os.path.dirname(os.path.dirname(path)), root))
+        return [path for path in below if self.has_settings(path)]
 
     def _named_by(self, entry: DefaultsEntry, folder: str) -> set[str]:
         """Return the files that an entry of ``defaults:`` may name: by a path, or by a group and a name."""
@@ -237,13 +238,13 @@ class YamlFiles:
             for part in re.split(f"({_INTERPOLATION.pattern})", plain)
         )
         tail = re.compile(rf"(?:.*/)?{pattern}\.ya?ml")
-        return {path for path in self._all_with_settings if is_below(path, below) and tail.fullmatch(path)}
+        matches = (path for path in self._seeded if is_below(path, below) and tail.fullmatch(path))
+        return {path for path in matches if self.has_settings(path)}
 
     @cached_property
-    def _all_with_settings(self) -> list[str]:
-        """The files of the run and of its checkouts that have settings."""
-        paths = {*self.sources.data, *map(os.path.realpath, self.sources.with_seeds())}
-        return sorted(path for path in paths if self.has_settings(path))
+    def _seeded(self) -> list[str]:
+        """The files of the run and of its checkouts that may have settings."""
+        return sorted({*self.sources.data, *map(os.path.realpath, self.sources.with_seeds())})
 
 
 def _folders_above(folder: str) -> list[str]:

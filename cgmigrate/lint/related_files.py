@@ -261,7 +261,7 @@ class RelatedFiles:
             if item.path.endswith(suffixes or "") and any(word in item.data for word in named)
         ]
         of_checkout = self.search(top).holding(words, *(f"*{suffix}" for suffix in suffixes)) if top else []
-        return sorted(set(map(os.path.realpath, (*own, *of_checkout))))
+        return sorted({*map(os.path.realpath, own), *of_checkout})  # git searches no links
 
     def _project_of(self, path: str) -> str:
         """Return the folder of the project around a file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import chain
 from weakref import WeakKeyDictionary
 
@@ -19,8 +20,9 @@ def parse(text: str | bytes) -> ast.Module:
         return ast.parse(text)
 
 
+@lru_cache(1)
 def parsed(text: str | bytes) -> ast.Module | None:
-    """Return the tree of a file, None for text that Python does not parse."""
+    """Return the tree of a file, None for text that Python does not parse. Two questions about a file share it."""
     try:
         return parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
