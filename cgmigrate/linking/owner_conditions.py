@@ -9,7 +9,6 @@ from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from cgmigrate.documents.sites import Site
-from cgmigrate.megatron.releases import KNOWN
 from cgmigrate.megatron.settings import IMPLEMENTATIONS, INFERENCE_SCOPES, LAYER_MODULES, names_in
 
 Condition = Mapping[str, Any]
@@ -126,7 +125,7 @@ def _known_names() -> frozenset[str]:
     from cgmigrate.megatron import tables
 
     every = tables.load()
-    fields = (name for owner in every.classes for release in KNOWN for name in every.fields(owner, release))
+    fields = (name for one in every.classes.values() for name in one["fields"])
     return frozenset((*fields, *map(_word, every.flags_of)))
 
 
