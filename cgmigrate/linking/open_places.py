@@ -189,12 +189,15 @@ class OpenPlaces:
 
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the places with a name that a fix changes, but those that it accounts for itself."""
-        sought = SoughtNames.of_change(fix.names, self.catalogue)
-        for path in self._near(fix.path).holding(words_of(sought)):
-            for place in self._in_file(path, sought):
-                is_about = not place.names.isdisjoint(fix.names) and (path, place.line) not in fix.accounted
-                if is_about and (not place.is_in_group or self._cuts_names()):
-                    yield place
+        for place in self._places_with(fix.names, self._near(fix.path)):
+            if (place.path, place.line) not in fix.accounted and (not place.is_in_group or self._cuts_names()):
+                yield place
+
+    @remembered
+    def _places_with(self, names: frozenset[str], texts: ProjectTexts) -> list[OpenPlace]:
+        sought = SoughtNames.of_change(names, self.catalogue)
+        every = (place for path in texts.holding(words_of(sought)) for place in self._in_file(path, sought))
+        return [place for place in every if not place.names.isdisjoint(names)]
 
     @remembered
     def _cuts_names(self) -> bool:

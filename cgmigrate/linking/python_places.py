@@ -166,7 +166,7 @@ def _shown_texts(tree: ast.Module) -> set[int]:
 
 def _compared_texts(tree: ast.Module) -> set[int]:
     """Return the texts that code compares with others, or looks for in them."""
-    result = set(map(id, searches_in(tree)))
+    result = {id(one) for one, _ in searches_in(tree)}
     for node in walk(tree):
         match node:
             case ast.Compare(left=left, comparators=others):

@@ -343,7 +343,7 @@ def _searched_in(text: str, is_by_line: bool) -> list[tuple[int, str, bool]]:
     compared = ((one, False) for one in _compared_in(tree)) if is_by_line else ()
     return [
         (one.lineno, one.value.decode("latin-1") if isinstance(one.value, bytes) else str(one.value), is_pattern)
-        for one, is_pattern in chain(_searches_in(tree), compared)
+        for one, is_pattern in chain(searches_in(tree), compared)
     ]
 
 
@@ -352,13 +352,8 @@ def _tree(text: str) -> ast.Module:
     return parsed(text) or ast.Module([], [])
 
 
-def searches_in(tree: ast.AST) -> Iterator[ast.Constant]:
-    """Yield the texts that code looks for in others, or that have a name of their own."""
-    return (one for one, _ in _searches_in(tree))
-
-
-def _searches_in(tree: ast.AST) -> Iterator[tuple[ast.Constant, bool]]:
-    """Yield the texts that code looks for, and whether they may be regular expressions."""
+def searches_in(tree: ast.AST) -> Iterator[tuple[ast.Constant, bool]]:
+    """Yield the texts that code looks for in others, or that have names; and whether they may be patterns."""
     mappings = _with_keys(tree)
     for node in walk(tree):
         match node:
@@ -535,23 +530,23 @@ def searches_of_objects(texts: ProjectTexts, before: Settings, after: Settings) 
     """Yield the code that looks for something in the text of an object, and finds something else there than before."""
     names = before.keys() | after.keys()
     change = TextChange("", _text_of(before), _text_of(after), names)
-    for path in texts.holding(("repr(", "str(")):
-        if path.endswith(CODE) and not is_part_of_megatron(path):
-            for line, value in _searched_in_objects(texts.text(path)):
-                # The text of an object has a name before each value.
-                if change.is_seen_by(value) or ("=" in value and change.is_cut_by(value)):
-                    yield path, line, value[:60]
+    for path, line, value in _searched_in_objects(texts):
+        # The text of an object has a name before each value.
+        if change.is_seen_by(value) or ("=" in value and change.is_cut_by(value)):
+            yield path, line, value[:60]
 
 
 def _text_of(settings: Settings) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
-@lru_cache(maxsize=4096)
-def _searched_in_objects(text: str) -> list[tuple[int, str]]:
-    """Return what code looks for in the texts of objects, with its lines."""
-    nodes = (node for node in walk(_tree(text)) if isinstance(node, (ast.Compare, ast.Call)) and _has_text_of(node))
-    return [(one.lineno, str(one.value)) for node in nodes for one in searches_in(node)]
+@lru_cache(maxsize=64)
+def _searched_in_objects(texts: ProjectTexts) -> list[TextPlace]:
+    """Return what code looks for in the texts of objects."""
+    paths = [one for one in texts.holding(("repr(", "str(")) if one.endswith(CODE) and not is_part_of_megatron(one)]
+    every = ((path, node) for path in paths for node in walk(_tree(texts.text(path))))
+    nodes = ((path, one) for path, one in every if isinstance(one, (ast.Compare, ast.Call)) and _has_text_of(one))
+    return [(path, one.lineno, str(one.value)) for path, node in nodes for one, _ in searches_in(node)]
 
 
 def _has_text_of(node: ast.Compare | ast.Call) -> bool:
