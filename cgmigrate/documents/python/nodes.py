@@ -7,22 +7,27 @@ import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
+_TREES: WeakValueDictionary[str | bytes, ast.Module] = WeakValueDictionary()
+"""The trees of texts, as long as something has them."""
 _BELOW: WeakKeyDictionary[ast.AST, tuple[ast.AST, ...]] = WeakKeyDictionary()
 """The nodes below modules and statements: the same ones are walked for many questions."""
 
 
 def parse(text: str | bytes) -> ast.Module:
     """Return the tree of a file. Raises SyntaxError or ValueError, RecursionError or MemoryError."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
-        return ast.parse(text)
+    tree = _TREES.get(text)
+    if tree is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes in the file are for its author
+            tree = _TREES[text] = ast.parse(text)
+    return tree
 
 
 @lru_cache(1)
 def parsed(text: str | bytes) -> ast.Module | None:
-    """Return the tree of a file, None for text that Python does not parse. Two questions about a file share it."""
+    """Return the tree of a file, None for text that Python does not parse."""
     try:
         return parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -34,26 +34,22 @@ def dynamic_lines(module: Module) -> list[int]:
     """Return the lines of a module that set attributes by names that code makes."""
     if not _ANY.search(module.text):
         return []
+    texts = module.text.split("\n")
     functions = [one for one in walk(module.tree) if isinstance(one, _FUNCTIONS)]
-    lines = {line for one in (*functions, module.tree) for line in _lines_in(one)}
-    # The keys that a helper of tests sets are in their tables.
-    return sorted(lines | {*_set_by_key(module.tree)} if is_test(module.path) else lines)
+    functions = [one for one in functions if _ANY.search("\n".join(texts[one.lineno - 1 : one.end_lineno]))]
+    return sorted({line for one in (*functions, module.tree) for line in _lines_in(one, of_test=is_test(module.path))})
 
 
-def _set_by_key(tree: ast.Module) -> Iterator[int]:
-    for node in walk(tree):
-        match node:
-            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Name(), _]):
-                yield node.lineno
-
-
-def _lines_in(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> Iterator[int]:
+def _lines_in(function: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, *, of_test: bool) -> Iterator[int]:
     bound = dict(_bindings(function))
     for node in walk(function):
         match node:
             case ast.Call(func=ast.Name(id="exec" | "eval")):
                 yield node.lineno
             case ast.Call(func=ast.Name(id="setattr" | "delattr"), args=[_, name, *_]) if _is_made(name, bound):
+                yield node.lineno
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Name(), _]) if of_test:
+                # The keys that a helper of tests sets are in their tables.
                 yield node.lineno
             case ast.Call(func=ast.Attribute(attr="update", value=owner), args=[_]) if _is_table(owner):
                 yield node.lineno

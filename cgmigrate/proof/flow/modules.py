@@ -84,12 +84,15 @@ class Modules:
             self._modules[path] = self._unedited.read(path) if self._unedited else self._parsed(path)
         return self._modules[path]
 
-    def _parsed(self, path: str) -> Module | None:
+    def text(self, path: str) -> str | None:
+        """Return the text of a file, None if it cannot be read."""
         try:
-            text = self._texts.get(path)
-            if text is None:
-                text = read_text(path, MAX_BYTES)
+            return self._texts[path] if path in self._texts else read_text(path, MAX_BYTES)
         except (OSError, UnicodeDecodeError):
+            return None
+
+    def _parsed(self, path: str) -> Module | None:
+        if (text := self.text(path)) is None:
             return None
         tree = self._tree_of(path, text) or parsed(text)
         return _module(path, text, tree) if tree is not None else None
@@ -163,8 +166,7 @@ class _Versions:
         for node, part in _texts_of(tree, text):
             body.append(known.setdefault(part, node) if part and part not in used else node)
             used.add(part)
-        tree.body = body
-        return _module(first.path, text, tree)
+        return _module(first.path, text, ast.Module(body, []))
 
 
 def _module(path: str, text: str, tree: ast.Module) -> Module:

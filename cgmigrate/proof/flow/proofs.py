@@ -23,7 +23,7 @@ from cgmigrate.proof.flow.layers import is_layer, is_shim
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.names import holds_in
 from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
-from cgmigrate.proof.flow.replacements import replaces
+from cgmigrate.proof.flow.replacements import may_replace, replaces
 from cgmigrate.proof.flow.run import Line, Name, Side
 from cgmigrate.proof.flow.slices import Slice
 from cgmigrate.proof.flow.states import Pair, Pool
@@ -184,7 +184,8 @@ class Proofs:
 
     def _replacing(self, own: Slice) -> list[Module]:
         """Return the modules of tests that replace functions with settings by their own."""
-        every = (self.modules.read(path) for path in self.files_with(own.defined) if is_test(path))
+        tests = filter(is_test, self.files_with(own.defined))
+        every = (self.modules.read(one) for one in tests if may_replace(self.modules.text(one) or "", own.defined))
         read = [one for one in every if one is not None]
         return [one for one in read if replaces(one.tree, own.defined)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from cgmigrate.proof.flow.values import Class, External, Object, PackageModule
 PATCHES = ("unittest.mock.patch", "unittest.mock.patch.object")
 """What replaces an attribute as a context manager."""
 _WORDS = ("setattr", "patch", "object")
+_QUOTED = re.compile(r"[\"']([\w.]+)[\"']")
 _MISSING = object()
 
 
@@ -65,6 +67,11 @@ def _mock(run: FlowRun, name: str) -> Object:
     made = run.make(run.number(f"stand-in of {name}"))
     made.of = External("unittest.mock.MagicMock")
     return made
+
+
+def may_replace(text: str, functions: Collection[str]) -> bool:
+    """Return whether a text has the name of one of some functions in quotes, as what replaces it has."""
+    return any(one.rpartition(".")[2] in functions for one in _QUOTED.findall(text))
 
 
 def replaces(tree: ast.AST, functions: Collection[str]) -> bool:

@@ -40,8 +40,7 @@ class _Index:
 
     def read(self, module: Module) -> None:
         """Read the words of a module."""
-        for table in (self.every, self.stored, self.called):
-            table[DYNAMIC] = dynamic_lines(module)
+        self.every[DYNAMIC] = self.stored[DYNAMIC] = self.called[DYNAMIC] = dynamic_lines(module)
         for number, line in enumerate(module.text.split("\n"), 1):
             for word, after in _WORD.findall(line):
                 self.every.setdefault(word, []).append(number)
@@ -335,7 +334,8 @@ class _Keeping:
         """Return whether a statement defines or calls an inner function that adds to a collection which is needed."""
         if isinstance(statement, ast.ClassDef) or (bodies_of(statement) and not isinstance(statement, _DEFINITIONS)):
             return False
-        has_inner = isinstance(statement, _DEFINITIONS) or any(isinstance(one, ast.Lambda) for one in walk(statement))
+        nodes = walk(statement) if self._has_name(statement, ("lambda",)) else ()
+        has_inner = isinstance(statement, _DEFINITIONS) or any(isinstance(one, ast.Lambda) for one in nodes)
         for node in walk(statement) if has_inner or self._filling else ():
             match node:
                 case ast.Call(func=ast.Attribute(value=owner, attr=name)) if has_inner and name in _COLLECTING:
