@@ -68,7 +68,7 @@ class OwnOptions:
         """
         code = [one for one in self._naming if one.endswith(".py") and (not is_part_of_megatron(one) or _is_added(one))]
         for path in code:
-            uses = arguments_in(path, self._names, by_name=False) if self._is_made_of(site, path) else {}
+            uses = arguments_in(path, names, by_name=False) if self._is_made_of(site, path) else {}
             for name in sorted(uses.keys() & names):
                 return self._reason(name, path, uses[name])
         for path in code:
@@ -113,12 +113,8 @@ class OwnOptions:
         Each has its line. Of Megatron's own files, only that which defines the arguments uses settings since the new
         names are there: others are what a fork adds.
         """
-        read = arguments_in(path, self._names, by_name=True) if path.endswith(".py") else {}
+        read = arguments_in(path, set(map(_underscored, self.options)), by_name=True) if path.endswith(".py") else {}
         return options_defined(path, self.options), read
-
-    @cached_property
-    def _names(self) -> Collection[str]:
-        return set(map(_underscored, self.options))
 
     @cached_property
     def _naming(self) -> list[str]:

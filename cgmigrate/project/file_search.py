@@ -6,7 +6,6 @@ folders of tools and results that git ignores, and what Python compiled or insta
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -111,9 +110,12 @@ class FileSearch:
     @cached_property
     def _contents(self) -> dict[str, bytes] | None:
         """The contents of a small project, by name; None for another one."""
-        if len(self.names) > _MOST_FILES or _size(self.top, self.names) > _MOST_BYTES:
+        if len(self._names) > _MOST_FILES:
             return None
-        return {name: bytes_if_readable(os.path.join(self.top, name)) or b"" for name in self.names}
+        paths = {name: os.path.join(self.top, name) for name in self.names}
+        if sum(os.lstat(one).st_size for one in paths.values() if os.path.lexists(one)) > _MOST_BYTES:
+            return None
+        return {name: bytes_if_readable(path) or b"" for name, path in paths.items()}
 
     def _with(self, words: Sequence[str], patterns: Sequence[str], *, any_case: bool = False) -> list[str]:
         """Return the names of the files that contain one of some words."""
@@ -138,15 +140,6 @@ class FileSearch:
         paths = (*(patterns or ("*",)), *(f":(exclude,glob)**/{one}/**" for one in sorted(_COMPILED)))
         listed = run_git(self.top, "grep", *options, *(["-i"] if any_case else []), "-lzF", *every, "--", *paths)
         return [os.fsdecode(name) for name in listed[0].split(b"\0") if name] if listed else []
-
-
-def _size(top: str, names: Iterable[str]) -> int:
-    """Return how many bytes some files have."""
-    total = 0
-    for name in names:
-        with contextlib.suppress(OSError):
-            total += os.lstat(os.path.join(top, name)).st_size
-    return total
 
 
 def _searched(
