@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -110,6 +111,7 @@ class OpenPlaces:
         self.texts = ProjectTexts(self.top, self.search, self.rule_folders)
         self._readers = DataReaders(self.texts)
         self._near = NearTexts(self.texts).of
+        self._without = defaultdict[frozenset[str], set[str]](set)
 
     def meeting(self, fix: FixOutline) -> OpenPlace | None:
         """Return the first place that can meet an object or a mapping; None if everything is accounted for."""
@@ -188,16 +190,15 @@ class OpenPlaces:
         return (one for one in self.texts.holding(names) if one.endswith(CODE))
 
     def _places_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
-        """Yield the places with a name that a fix changes, but those that it accounts for itself."""
-        for place in self._places_with(fix.names, self._near(fix.path)):
-            if (place.path, place.line) not in fix.accounted and (not place.is_in_group or self._cuts_names()):
-                yield place
-
-    @remembered
-    def _places_with(self, names: frozenset[str], texts: ProjectTexts) -> list[OpenPlace]:
-        sought = SoughtNames.of_change(names, self.catalogue)
-        every = (place for path in texts.holding(words_of(sought)) for place in self._in_file(path, sought))
-        return [place for place in every if not place.names.isdisjoint(names)]
+        """Yield the places with a name that a fix changes, but those that it accounts for; it notes files without."""
+        sought, without = SoughtNames.of_change(fix.names, self.catalogue), self._without[fix.names]
+        for path in self._near(fix.path).holding(words_of(sought)):
+            every = self._in_file(path, sought) if path not in without else ()
+            places = [place for place in every if not place.names.isdisjoint(fix.names)]
+            for place in places:
+                if (path, place.line) not in fix.accounted and (not place.is_in_group or self._cuts_names()):
+                    yield place
+            without.update(() if places else (path,))
 
     @remembered
     def _cuts_names(self) -> bool:
