@@ -391,7 +391,8 @@ class OpenPlaces:
         """Yield the code that loads the mapping of a fix, or that gets it from such code, and uses all of it."""
         if fix.path.endswith(YAML):
             code = [one for one in self._readers.of(YAML_WORDS) if one.endswith(CODE)]
-            loading = tuple(one for one in code if is_of_project(one, fix.path, self.top))
+            project = project_around(os.path.dirname(fix.path), self.top)
+            loading = tuple(one for one in code if is_below(one, project))
             yield from self._whole_uses_in(loading, fix.keys, fix.names, os.path.basename(fix.path))
 
     @remembered

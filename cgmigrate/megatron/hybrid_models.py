@@ -17,9 +17,12 @@ from dataclasses import dataclass, field
 
 from cgmigrate.megatron.layer_patterns import layer_pattern
 from cgmigrate.megatron.pipeline_layouts import Layout, LayoutError, Pipeline
+from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.setting import Setting, SettingKind
 from cgmigrate.megatron.settings import Missing
 
+SINCE = Release(0, 19)
+"""The first release that logs that GPTModel is deprecated, and that trains its layers as a hybrid model."""
 PROGRAMS: Mapping[str, str] = {"pretrain_gpt.py": "pretrain_hybrid.py"}
 SPEC = ("megatron.core.models.hybrid.hybrid_layer_specs", "hybrid_stack_spec")
 
