@@ -10,7 +10,6 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import dotted
@@ -86,13 +85,13 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
     for node in walk(tree):
         for loop in _loops_of(node):
             sources = values.get(dotted(loop.iterated), [loop.iterated])
-            if any(map(_is_of_object, sources)) and not all(map(_is_known_list, sources)):
+            if any(map(_is_of_object, sources)):
                 yield from _filter_of(loop, own, sources)
-        if not _is_of_object(node):
+        if not (isinstance(node, ast.Call | ast.Attribute) and _is_of_object(node)):
             continue
         is_alone = node not in written and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in walk(node))
         if is_alone and _is_view(node, own):
-            yield _filter(cast(ast.expr, node), by_truth=False)
+            yield _filter(node, by_truth=False)
         if isinstance(node, ast.Call) and node.args and (_is_view(node, own) or dotted(node.func) in _CALLBACKS):
             arguments = (*node.args, *(one.value for one in node.keywords))
             is_test = any(isinstance(one, ast.Lambda) or dotted(one) in _KINDS for one in arguments)
@@ -128,21 +127,16 @@ def _values_of_variables(tree: ast.AST) -> dict[str, list[ast.expr]]:
     return values
 
 
-def _is_known_list(node: ast.expr) -> bool:
-    is_list = isinstance(node, (ast.List, ast.Tuple, ast.Set))
-    return is_list and all(isinstance(one, ast.Constant) for one in cast(ast.List, node).elts)
-
-
 def _filter(iterated: ast.expr, *, by_truth: bool) -> EntryFilter:
     return EntryFilter(iterated.lineno, ast.unparse(iterated)[:60], by_truth)
 
 
-def _is_of_object(node: ast.AST) -> bool:
+def _is_of_object(node: ast.expr) -> bool:
     """Return whether an expression has all attributes of an object in it."""
-    calls = (one for one in walk(node) if isinstance(one, ast.Call | ast.Attribute))
-    return isinstance(node, ast.expr) and any(
+    return any(
         one.attr == "__dict__" if isinstance(one, ast.Attribute) else dotted(one.func).rpartition(".")[2] in _VIEWS
-        for one in calls
+        for one in walk(node)
+        if isinstance(one, ast.Call | ast.Attribute)
     )
 
 
