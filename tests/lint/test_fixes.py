@@ -123,10 +123,10 @@ def test_a_rule_that_migrates_a_setting_is_as_the_catalogue_says(team: Path) -> 
 
 
 def test_a_rule_that_migrates_a_setting_may_say_more(team: Path) -> None:
-    more = 'since: "0.19"\nmessage: our words\nfix: {migrate: moe_old_way, unsafe: it may differ}\n'
+    more = 'since: "0.18"\nmessage: our words\nfix: {migrate: moe_old_way, unsafe: it may differ}\n'
     (team / "rule.yaml").write_text(HEAD + more)
     rule = load([team])["TEAM001"]
-    assert (rule.since, rule.cases[1].message) == (Release(0, 19), "our words")
+    assert (rule.since, rule.cases[1].message) == (Release(0, 18), "our words")
     assert rule.cases[1].fix is not None and rule.cases[1].fix.unsafe == "it may differ"
 
 
