@@ -70,18 +70,18 @@ class Recommendation:
     why: str = ""
 
 
-Runs = Callable[[Iterable[Mapping[str, object]]], Iterable[tuple[ArmResult, Path]]]
-"""Runs a model with each of some settings, none for eager; returns each result, with its log."""
+Runs = Callable[[Iterable[Mapping[str, object]]], Iterable[ArmResult]]
+"""Runs a model with each of some settings, none for eager; returns each result."""
 
 
 def runs_of_job(session: JobSession) -> Runs:
     """Return what runs a job with settings."""
 
-    def run(every: Iterable[Mapping[str, object]]) -> Iterator[tuple[ArmResult, Path]]:
+    def run(every: Iterable[Mapping[str, object]]) -> Iterator[ArmResult]:
         for settings in every:
             names = [str(settings[IMPL]), *map(str, _modules(settings))] if settings else [EAGER]
             form = JobForm("-".join(names), shlex.join(session.options.command), Path.cwd(), settings=settings or None)
-            yield session.result(form, 0), session.folder / form.role / "log"
+            yield session.result(form, 0)
 
     return run
 
@@ -89,10 +89,10 @@ def runs_of_job(session: JobSession) -> Runs:
 def runs_of_proxy(runner: Runner, arm: Arm) -> Runs:
     """Return what runs a proxy with settings."""
 
-    def run(every: Iterable[Mapping[str, object]]) -> list[tuple[ArmResult, Path]]:
+    def run(every: Iterable[Mapping[str, object]]) -> list[ArmResult]:
         arms = [replace(arm, settings=settings) for settings in every]
         results = runner.run(arms)
-        return [(results[one.key], runner.folder / one.key / "log") for one in arms]
+        return [results[one.key] for one in arms]
 
     return run
 
@@ -117,12 +117,12 @@ def arm_of_file(path: str, homes: Mapping[str, Home], measure: int) -> Arm:
 
 def recommend(run: Runs, rules: Mapping[str, Rule], *, is_proxy: bool = False) -> Recommendation:
     """Run a model without graphs and with each choice that it allows."""
-    ((eager, _),) = run([{}])
+    (eager,) = run([{}])
     if eager.outcome != DONE or not eager.ranks:
         return Recommendation((), eager.failure or "it wrote no result")
     first = eager.ranks[0]
     choices = list(choices_of(modules_of(first)))
-    tried = [_choice(one, *result, first, rules) for one, result in zip(choices, run(choices), strict=True)]
+    tried = [_choice(one, result, first, rules) for one, result in zip(choices, run(choices), strict=True)]
     ran = sorted((one for one in tried if not one.refused), key=lambda one: (one.outside, one.pool_bytes))
     # How long the GPU of a small model is busy says nothing of a large one.
     best, why = _best(ran, replace(first, timed=()) if is_proxy else first)
@@ -155,11 +155,9 @@ def _modules(settings: Mapping[str, object]) -> Sequence[object]:
     return modules if isinstance(modules, list) else ()
 
 
-def _choice(
-    settings: Mapping[str, object], result: ArmResult, log: Path, eager: Rank, rules: Mapping[str, Rule]
-) -> Choice:
+def _choice(settings: Mapping[str, object], result: ArmResult, eager: Rank, rules: Mapping[str, Rule]) -> Choice:
     if result.outcome != DONE or not result.ranks:
-        return Choice(settings, _refusal(result, log, rules))
+        return Choice(settings, _refusal(result.failure, rules))
     rank = result.ranks[0]
     if not rank.graphs:
         return Choice(settings, "no graph was captured")
@@ -175,12 +173,14 @@ def _choice(
     )
 
 
-def _refusal(result: ArmResult, log: Path, rules: Mapping[str, Rule]) -> str:
-    """Return why a choice does not run: what stopped it, and the rule and setting that explain it."""
-    with log.open(encoding="utf-8", errors="replace") as lines:
-        known = [one.explanation for one in findings_in(str(log), lines, rules)]
-    explained = ", ".join(dict.fromkeys(f"{one.code} {one.cause} (`{one.setting}`)".strip() for one in known))
-    return explained or result.failure
+def _refusal(failure: str, rules: Mapping[str, Rule]) -> str:
+    """Return why a choice does not run: the rule and setting that explain the error, or the error with its cause.
+
+    Only the error that ended the run is explained: a log also has warnings, and errors that follow from the first.
+    """
+    known = [one.explanation for one in findings_in("", [failure], rules)]
+    explained = ", ".join(f"{one.code} {one.cause} (`{one.setting}`)".strip() for one in known)
+    return explained if any(one.code for one in known) else ": ".join(filter(None, (explained, failure)))
 
 
 def _best(ran: Sequence[Choice], eager: Rank) -> tuple[Choice | None, str]:
