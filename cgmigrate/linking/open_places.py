@@ -91,6 +91,9 @@ class FixOutline:
     classes: frozenset[str] = frozenset()
     """The classes of Megatron that the file uses; empty where it is about the keys of a mapping."""
 
+    enums: frozenset[str] = frozenset()
+    """The enumerations of Megatron that the file imports, and of which other ones take the place."""
+
     @property
     def text_change(self) -> TextChange:
         """What it changes in the text of the file."""
@@ -120,7 +123,7 @@ class OpenPlaces:
                 return place
         others = (one for one in self._looking_at(fix) if (one.path, one.line) not in fix.accounted)
         # A proof follows what code sets, and not which way it goes.
-        return next(chain(self._reading_otherwise(fix), others), None)
+        return next(chain(self._importing(fix), self._reading_otherwise(fix), others), None)
 
     def meeting_command(self, fix: FixOutline, *, is_open: bool) -> OpenPlace | None:
         """Return the first place that can meet the words of a command line.
@@ -135,6 +138,19 @@ class OpenPlaces:
             if is_met or (not fix.after and place.kind is PlaceKind.KEY and self._is_read(place, fix)):
                 return place
         return next((OpenPlace(*one) for one in self._looking_at_words(fix, is_open=is_open)), None)
+
+    def _importing(self, fix: FixOutline) -> Iterator[OpenPlace]:
+        """Yield the code that imports an enumeration from the file instead of from Megatron."""
+        module = os.path.basename(os.path.splitext(fix.path.removesuffix("/__init__.py"))[0])
+        for name in sorted(fix.enums):
+            imports = re.compile(
+                rf"(?:^|\"|\\n)[ \t]*from[ \t]+[\w.]*\b{module}[ \t]+import[ \t]+(?:\([^)]*|[^\n]*)\b{name}\b",
+                re.MULTILINE,
+            )
+            for path in self._near(fix.path).holding((name,)):
+                text = self.texts.text(path)
+                if path != fix.path and path.endswith((*CODE, ".ipynb")) and (match := imports.search(text)):
+                    yield OpenPlace(path, text.count("\n", 0, match.end()) + 1, name)
 
     def _expecting(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the data with a setting whose name stays and whose value a fix changes.

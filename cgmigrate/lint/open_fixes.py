@@ -16,7 +16,8 @@ from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.sites import WORDS_ALONE, CannotEditError, Document, Site
 from cgmigrate.lint.diagnostics import SiteCase
 from cgmigrate.lint.examination import ExaminedFile
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings
+from cgmigrate.megatron.setting_names import CLASSES
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, SCOPE, Settings
 from cgmigrate.megatron.types import Reader
 from cgmigrate.text.diff import shared_ends
 from cgmigrate.text.edits import OverlapError, apply
@@ -108,6 +109,7 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
         keys=case.site.path if case.site.origin is None else (),
         sections=frozenset(section for name in names if (section := document.catalogue[name].section)),
         classes=_classes_in(document.text) if case.site.origin is not None else frozenset(),
+        enums=_classes_in(document.text) & set(CLASSES) if SCOPE in names else frozenset(),
     )
 
 

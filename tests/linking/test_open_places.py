@@ -313,6 +313,43 @@ def test_which_code_gets_a_mapping(
     assert is_fixed(tmp_path, files, cgmigrate, monkeypatch) is is_safe
 
 
+ENUM = """\
+from megatron.core.transformer.enums import CudaGraphScope
+from megatron.core.transformer.transformer_config import TransformerConfig
+
+CONFIG = TransformerConfig(
+    num_layers=2,
+    hidden_size=64,
+    num_attention_heads=4,
+    cuda_graph_impl="transformer_engine",
+    cuda_graph_scope=[CudaGraphScope.attn],
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "is_safe"),
+    [
+        pytest.param({}, True, id="nothing else"),
+        pytest.param({"main.py": "from graphs import CONFIG\n"}, True, id="another name"),
+        pytest.param({"main.py": "from other import CudaGraphScope\n"}, True, id="another module"),
+        pytest.param({"main.py": "from graphs import CONFIG, CudaGraphScope\n"}, False, id="the class"),
+        pytest.param(
+            {"main.py": "def f():\n    from .graphs import (\n        CudaGraphScope as Scope,\n    )\n"},
+            False,
+            id="renamed",
+        ),
+        pytest.param(
+            {"look.ipynb": notebook("import os\nfrom graphs import CudaGraphScope\n")}, False, id="a notebook"
+        ),
+    ],
+)
+def test_a_class_that_others_import_from_the_file(
+    tmp_path: Path, others: dict[str, str], is_safe: bool, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert is_fixed(tmp_path, {"graphs.py": ENUM, **others}, cgmigrate, monkeypatch) is is_safe
+
+
 SETTINGS = "".join(f"  setting_{number}: {number}\n" for number in range(30))
 
 

@@ -377,6 +377,9 @@ class Evaluator:
                 owner[key] = value
         elif isinstance(owner, Object):
             attributes.write(self.run, owner, f"[{shown(key)}]", value)
+        elif isinstance(owner, External):
+            # Such as `os.environ`.
+            self.run.event("sets item", owner, key, value)
 
 
 def _is_same(left: object, right: object) -> bool | Unknown:
