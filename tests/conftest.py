@@ -11,6 +11,10 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 
 from cgmigrate.cli.commands import main
+from cgmigrate.documents import dotted_names
+from cgmigrate.documents.python import class_origins
+from cgmigrate.linking import project_texts, test_recipes
+from cgmigrate.project.pins import folders, package_pins
 from tests.support.comparisons import table_of_judged
 from tests.support.paths import CORPUS
 
@@ -43,6 +47,20 @@ def journals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     """What a run notes for ``fix --undo`` is kept out of the user's own cache."""
     # The factory would list all its folders to number one more, for each of thousands of tests.
     monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"cache-{uuid4()}"))
+
+
+OF_FOLDERS = (
+    *(folders.read_folder, package_pins._nearest, package_pins._pins_in),
+    *(project_texts.project_around, dotted_names._is_own, class_origins.module_file, test_recipes._programs),
+)
+"""What a run reads of a folder once."""
+
+
+@pytest.fixture(autouse=True)
+def new_folders() -> None:
+    """Some versions of pytest give the folder of a test that passed to the next one of a like name."""
+    for function in OF_FOLDERS:
+        function.cache_clear()
 
 
 @pytest.fixture
