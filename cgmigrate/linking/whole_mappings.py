@@ -63,6 +63,8 @@ class _Code:
     file: str
     passed: Passed = frozenset()
     depths: dict[str, int] = field(default_factory=dict)
+    _returned: dict[str, int | None] = field(default_factory=dict)
+    """What the functions of the file return, as far as it is known; None while it is worked out."""
 
     def __post_init__(self) -> None:
         self.parents = parents_in(self.tree)
@@ -72,6 +74,7 @@ class _Code:
             self.depths |= {one.arg: depth for one in parameters[number : number + 1]}
         before = -1
         while before != (before := len(self.depths)):
+            self._returned.clear()
             for node in walk(self.tree):
                 self._bind(node)
 
@@ -116,8 +119,11 @@ class _Code:
             of = args[0] if args else func.value if isinstance(func, ast.Attribute) else None
             return self._depth(of) if of is not None else None
         if name in self.functions:
-            depths = (self._depth(one) for one in returned_by(self.functions[name]))
-            return next((one for one in depths if one is not None), None)
+            if name not in self._returned:
+                self._returned[name] = None
+                depths = (self._depth(one) for one in returned_by(self.functions[name]))
+                self._returned[name] = next((one for one in depths if one is not None), None)
+            return self._returned[name]
         return 0 if "load" in name and self._may_load(node) else None
 
     def _may_load(self, call: ast.Call) -> bool:

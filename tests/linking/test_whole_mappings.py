@@ -72,6 +72,13 @@ def test_the_mapping_is_followed_into_functions_of_the_file() -> None:
     assert _uses("def load(path):\n    return yaml.safe_load(open(path))\nlen(load(PATH)['model'])\n") == [5]
 
 
+def test_functions_that_call_themselves_end() -> None:
+    assert _uses("def walk(part):\n    return walk(part['model'])\nwalk(model)\n") == []
+    assert (
+        _uses("def one(part):\n    return other(part)\ndef other(part):\n    return one(part)\nlen(one(model))\n") == []
+    )
+
+
 def test_a_mapping_below_other_keys_is_another_one() -> None:
     assert _uses("print(len(model))", ("policy", "model")) == []
     assert _uses("print(len(model))", ("model", "transformer")) == []
