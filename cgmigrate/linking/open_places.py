@@ -141,7 +141,7 @@ class OpenPlaces:
 
     def _importing(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the code that imports an enumeration from the file instead of from Megatron."""
-        module = os.path.basename(os.path.splitext(fix.path.removesuffix("/__init__.py"))[0])
+        module = re.escape(os.path.basename(os.path.splitext(fix.path.removesuffix("/__init__.py"))[0]))
         for name in sorted(fix.enums):
             imports = re.compile(
                 rf"(?:^|\"|\\n)[ \t]*from[ \t]+[\w.]*\b{module}[ \t]+import[ \t]+(?:\([^)]*|[^\n]*)\b{name}\b",
