@@ -135,8 +135,8 @@ class OverridingCommand:
     place: tuple[int, ...]
 
 
-WORDS_ALONE = ("command",)
-"""The path of flags that have no program and no variable before them."""
+WORDS_ALONE = "command"
+"""What leads to flags that have no program and no variable before them."""
 
 
 @dataclass(frozen=True, slots=True)

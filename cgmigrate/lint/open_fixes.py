@@ -141,7 +141,7 @@ def _lines_with(examined: ExaminedFile, site: Site) -> Iterator[_Line]:
     without a command, such as those of a matrix, may join any.
     """
     is_mapping = site.origin is None and not site.flags
-    loose = {one.index for one in examined.document.sites if one.flags and one.path == WORDS_ALONE != site.path}
+    loose = {one.index for one in examined.document.sites if one.flags and one.path == (WORDS_ALONE,) != site.path}
     return _lines_in(
         examined,
         [

@@ -164,7 +164,7 @@ class ShellDocument(TextDocument):
         first = line.fragments[0]
         return Site(
             index,
-            (first.variable or first.program,) if first.variable or first.program else WORDS_ALONE,
+            (first.variable or first.program or WORDS_ALONE,),
             Span(min(use.span.start for use in written), max(use.span.end for use in written)),
             written,
             flags=True,
