@@ -8,19 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.bridge_recipes import FULL_ITERATION as RECIPE
 from tests.support.checkouts import staged
 
-RECIPE = """\
-from megatron.bridge.models.gpt_provider import GPTModelProvider
-from megatron.bridge.training.config import ConfigContainer
-
-
-def recipe():
-    cfg = ConfigContainer(model=GPTModelProvider(num_layers=2))
-    cfg.model.cuda_graph_impl = "local"
-    cfg.model.cuda_graph_scope = "full_iteration"
-    return cfg
-"""
 TRAIN = """\
 import csv, json, os, yaml
 from megatron.bridge.training.pretrain import pretrain
