@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cgmigrate import __version__
 from cgmigrate.cli.exit_status import CommandError
 from cgmigrate.cli.program import PROVE
 from cgmigrate.megatron.settings import DEPRECATED, FIELDS
 from cgmigrate.project.checkout import project_of
+from cgmigrate.project.kept import digest_of
 from cgmigrate.project.paths import is_below
 from cgmigrate.project.temporary_files import lock, removed_if_interrupted
 from cgmigrate.proof.run.command import has_offline, run
-from cgmigrate.proof.run.copies import Tree
+from cgmigrate.proof.run.copies import Tree, files_of
 from cgmigrate.proof.run.judge import CannotProveError, Judge, RunVerdict, Texts
-from cgmigrate.proof.run.kept import digest_of, kept
+from cgmigrate.proof.run.kept import kept
 from cgmigrate.proof.run.observations import Comparison, Observations
 from cgmigrate.proof.run.observer.cgmigrate_observer import VARIABLE
 from cgmigrate.text.plurals import counted
@@ -103,9 +103,9 @@ class _Runs:
     def key(self, comparison: Comparison) -> str:
         """Return what the verdicts depend on: the tree, the fixes and releases, the command, and where it runs."""
         every, releases = self.fixes.every, (comparison.source, comparison.target)
-        where = (self.proving, os.path.realpath(os.curdir), sorted(os.environ.items()), __version__, *releases)
+        where = (self.proving, os.path.realpath(os.curdir), sorted(os.environ.items()), *releases)
         fixes = ([(one.id, one.is_safe) for one in every], sorted(self.fixes.texts([one.id for one in every]).items()))
-        return digest_of(self.tree.root, map(str, (*self.command, *where, *fixes)))
+        return digest_of(self.tree.root, files_of(self.tree.root), map(str, (*self.command, *where, *fixes)))
 
     def run(self, texts: Texts, what: str) -> Observations:
         """Run the command with other contents of some files."""

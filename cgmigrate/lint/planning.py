@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from cgmigrate.lint.suppressions import SuppressionComments
 
 
+_OWNER_OF_OBJECTS = "megatron.bridge"
+"""The package whose objects are followed."""
 _MOST_FILES_OF_CODE = 64
 """Files of code with settings; the objects of a checkout with more are followed only by ``fix``: that takes a while."""
 
@@ -273,26 +275,23 @@ class Planner:
         """Return what is proved for the files of code in a checkout, by their real paths."""
         search = self.related.search(top)
         seeds = list(map(os.path.realpath, search.holding(sorted(file.document.catalogue.captures), "*.py")))
-        if os.path.realpath(file.path) not in seeds or not self._follows(top, seeds):
+        if os.path.realpath(file.path) not in seeds:
             # Of a file that git ignores, the users are not known.
             return {}
-        # Only a run that follows objects needs the evaluator, which takes time to import.
-        from cgmigrate.lint.python_objects import OWNER_OF_OBJECTS, Checkout, FixStyle, proved_sites
+        from cgmigrate.lint.kept_proofs import is_kept, kept, key_of
 
-        options = self.contexts.options_of(file.path).options
-        for path in dict.fromkeys(seeds):
-            try:
-                opened = self._member(path)
-            except (OSError, UnicodeDecodeError):
-                continue
-            if (document := _unowned(opened)) is not None:
-                opened = self._opened(opened.source, document.working_with(OWNER_OF_OBJECTS), bom=opened.bom)
-            self._code[path] = (
-                opened,
-                self._examined(opened),
-            )
+        self._open_code(seeds)
         contexts = {path: (one.context.source, one.context.target) for path, (_, one) in self._code.items()}
         own = contexts.get(os.path.realpath(file.path))
+        every = [self.contexts.options_of(path).options for path in self._code]
+        outer_writer = self._outer_writer(top, file)
+        key = key_of(search, every, (self.paths, sorted(contexts.items()), own, outer_writer))
+        if not (is_kept(key) or self._follows(top, seeds)):
+            return {}
+        # Only a run that follows objects needs the evaluator, which takes time to import.
+        from cgmigrate.lint.python_objects import Checkout, FixStyle, proved_sites
+
+        options = self.contexts.options_of(file.path).options
         files = {path: one for path, (_, one) in self._code.items() if contexts[path] == own}
         proved = proved_sites(
             files,
@@ -300,8 +299,9 @@ class Planner:
                 seeds,
                 lambda: map(os.path.realpath, search.holding(("def ", "class ", "import "), "*.py")),
                 partial(with_open_places, related=self.related),
+                partial(kept, key),
             ),
-            self._outer_writer(top, file),
+            outer_writer,
             FixStyle(options.explicit, options.setters),
         )
         if options.setters and not any(one.setters for one in proved.values()):
@@ -310,6 +310,17 @@ class Planner:
                 "that sets the modules of any object, clears its old scope, and does nothing else"
             )
         return proved
+
+    def _open_code(self, seeds: Iterable[str]) -> None:
+        """Open the files of code of a checkout, by their real paths."""
+        for path in dict.fromkeys(seeds):
+            try:
+                opened = self._member(path)
+            except (OSError, UnicodeDecodeError):
+                continue
+            if (document := _unowned(opened)) is not None:
+                opened = self._opened(opened.source, document.working_with(_OWNER_OF_OBJECTS), bom=opened.bom)
+            self._code[path] = opened, self._examined(opened)
 
     def _outer_writer(self, top: str, file: OpenedFile) -> str:
         """Return what sets settings of objects of code from outside of it, with its place; empty if nothing does."""

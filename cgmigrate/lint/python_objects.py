@@ -17,6 +17,7 @@ from cgmigrate.documents.sites import CannotEditError, Document, Role, Site
 from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, edit_sets_of, may_be_proved, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
+from cgmigrate.lint.kept_proofs import Proved
 from cgmigrate.lint.proof_rewrites import proof_rewrites
 from cgmigrate.lint.rows_of_tests import rows_of, use_not_followed, with_rows
 from cgmigrate.megatron.releases import SPLIT_IN
@@ -116,8 +117,10 @@ class FixStyle:
 
 
 PLAIN = FixStyle()
-OWNER_OF_OBJECTS = "megatron.bridge"
-"""The package whose objects are followed."""
+
+
+def _proved_now(prove: Callable[[], Proved]) -> Proved:
+    return prove()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,8 @@ class Checkout:
     list_code: Callable[[], Iterable[str]]
     guard: Callable[[Sequence[ExaminedFile]], Iterable[ExaminedFile]] = tuple
     """Adds to files that are planned together the places that may use what their fixes change."""
+    kept: Callable[[Callable[[], Proved]], Proved] = _proved_now
+    """Returns what an earlier command proved of the same files, or else what a function does."""
 
 
 def proved_sites(
@@ -177,13 +182,21 @@ def proved_sites(
         read = ((path, modules.read(path)) for path in words.files_with([name]))
         return [(path, module.tree) for path, module in read if module is not None]
 
+    def met(proved: Proved) -> dict[Name, str]:
+        sites = _by_file(candidates, proved, setters)
+        return _met(candidates, sites, checkout.guard) | _escaping(candidates, sites, trees_with)
+
+    return _by_file(candidates, checkout.kept(lambda: _proved(proofs, met)), setters)
+
+
+def _proved(proofs: Proofs, met: Callable[[Proved], Mapping[Name, str]]) -> Proved:
+    """Return what is proved; ``met`` returns what may meet proved changes, the others are proved without these."""
     while True:
-        proved = _by_file(candidates, proofs.components(), proofs, setters)
-        met = _met(candidates, proved, checkout.guard) | _escaping(candidates, proved, trees_with)
-        if not met:
+        components = proofs.components()
+        proved = Proved(components, proofs.failed, proofs.forms, proofs.accounted(), proofs.makers())
+        if not (others := met(proved)):
             return proved
-        # The others are proved without these.
-        proofs.failed |= met
+        proofs.failed |= others
 
 
 def _met(
@@ -428,12 +441,9 @@ def _edited(candidates: Mapping[str, _File], names: Mapping[Name, int]) -> dict[
     return texts
 
 
-def _by_file(
-    candidates: Mapping[str, _File], components: Sequence[frozenset[Name]], proofs: Proofs, setters: Setters | None
-) -> dict[str, ProvedSites]:
-    number = {name: at for at, component in enumerate(components) for name in component}
-    accounted, every_maker = proofs.accounted(), proofs.makers()
-    clusters = _clusters([{path for path, _ in component} for component in components])
+def _by_file(candidates: Mapping[str, _File], proved: Proved, setters: Setters | None) -> dict[str, ProvedSites]:
+    number = {name: at for at, component in enumerate(proved.components) for name in component}
+    clusters = _clusters([{path for path, _ in component} for component in proved.components])
     result = {}
     for path, file in candidates.items():
         groups: dict[int, int] = {}
@@ -444,15 +454,17 @@ def _by_file(
             indices = [index for _, index in one.members]
             if name in number:
                 groups |= dict.fromkeys(indices, number[name])
-                rewrites |= file.form(name, proofs.forms.get(name, 0)).in_file(0)
-                makers |= dict.fromkeys(indices, every_maker[name])
-            elif name in proofs.failed:
-                reasons |= dict.fromkeys(indices, _shown(proofs.failed[name]))
+                rewrites |= file.form(name, proved.forms.get(name, 0)).in_file(0)
+                makers |= dict.fromkeys(indices, proved.makers[name])
+            elif name in proved.failed:
+                reasons |= dict.fromkeys(indices, _shown(proved.failed[name]))
         if _works_with(file) and not groups:
             # Nothing shows that it works with Megatron.
             continue
         together = next((cluster for cluster in clusters if path in cluster), {path})
-        result[path] = ProvedSites(groups, reasons, tuple(sorted(together)), rewrites, setters, accounted, makers)
+        result[path] = ProvedSites(
+            groups, reasons, tuple(sorted(together)), rewrites, setters, proved.accounted, makers
+        )
     return result
 
 
