@@ -98,3 +98,34 @@ def test_it_changes_with_it_however_it_is_called(project: Path, cgmigrate: Calla
 @pytest.mark.parametrize("code", NOT_FOLLOWED.values(), ids=NOT_FOLLOWED)
 def test_what_is_not_followed_keeps_both(project: Path, cgmigrate: Callable[..., Any], code: str) -> None:
     assert _fixed(project, cgmigrate, code) == (RECIPE, HELPER.format(code))
+
+
+DRAFT = """\
+from megatron.bridge.models.gpt_provider import GPTModelProvider
+from megatron.bridge.training.config import ConfigContainer
+
+
+def base():
+    cfg = ConfigContainer(model=GPTModelProvider(num_layers=2))
+    cfg.model.cuda_graph_impl = "{impl}"
+    cfg.model.cuda_graph_scope = "{scope}"
+    return cfg
+
+
+def draft(main):
+    cfg = ConfigContainer(model=GPTModelProvider(num_layers=1))
+    cfg.model.cuda_graph_impl = main.model.cuda_graph_impl
+    return cfg
+"""
+
+
+@pytest.mark.parametrize(("impl", "scope"), [("transformer_engine", "attn"), ("local", "full_iteration")])
+def test_an_implementation_that_another_provider_copies_keeps_its_meaning(
+    project: Path, cgmigrate: Callable[..., Any], impl: str, scope: str
+) -> None:
+    before = DRAFT.format(impl=impl, scope=scope)
+    (project / "recipe.py").write_text(before)
+    staged(project)
+    cgmigrate("fix", ".")
+    # `full_iteration` in place of `local` would capture the whole iteration of the draft, too.
+    assert ((project / "recipe.py").read_text() == before) is (impl == "local")

@@ -18,7 +18,7 @@ from cgmigrate.proof.flow.run import WHOLE, FlowRun, Frozen, Line, Name, Side, S
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
-from cgmigrate.proof.flow.values import Class, Function, Object, Scope, Unknown, shown
+from cgmigrate.proof.flow.values import Class, External, Function, Object, Scope, Unknown, shown
 from cgmigrate.proof.flow.world import SETTINGS
 
 _PLAIN = re.compile(r"\b(str|int|bool|float|list|dict|List|Dict|Sequence|tuple|Callable)\b")
@@ -286,9 +286,11 @@ def _compared(entry: Entry, before: FlowRun, after: FlowRun, old: Side, new: Sid
     if before.refuses:
         accepts = "" if after.outcome.startswith("raises") else f"`{entry.label}` would no longer fail ({entry.path})"
         return Outcome(frozenset(before.uses), accepts, is_useless=not accepts)
-    full = list(_pairs(before, after))
+    both = list(_pairs(before, after))
+    full = [pair for _, pair in both]
     pairs = [(short(one[0], old.world), short(one[1], new.world)) for one in full]
-    differing = next((one for one in pairs if not agree(one, old.world, new.world)), None)
+    others = [at for at, one in enumerate(pairs) if not agree(one, old.world, new.world)]
+    differing = pairs[others[0]] if others else None
     differing = differing or next((one for one in _foreign_pairs(before, after) if loses_off(one)), None)
     differing = differing or next((one for one in full if flags(one[0]) != flags(one[1])), None)
     difference = ""
@@ -301,6 +303,7 @@ def _compared(entry: Entry, before: FlowRun, after: FlowRun, old: Side, new: Sid
     elif before.events != after.events or (not is_test(entry.path) and _records(before) != _records(after)):
         difference = f"`{entry.label}` would use the settings differently ({entry.path})"
     is_reader = before.arguments and not before.uses and not (before.sets_argument or after.sets_argument)
+    is_reader = is_reader and not any(_is_provider(both[at][0]) for at in others)
     if (is_reader or (is_test(entry.path) and any(before.arguments.values()))) and not _fails(entry, before, after):
         # It reads what is validated: the new release makes the same of the object before and after the edits.
         difference = ""
@@ -325,11 +328,19 @@ def _fails(entry: Entry, before: FlowRun, after: FlowRun) -> bool:
     return after.outcome == "raises AssertionError" or next(asserted) != next(asserted)
 
 
-def _pairs(before: FlowRun, after: FlowRun) -> Iterator[Pair]:
+def _pairs(before: FlowRun, after: FlowRun) -> Iterator[tuple[Object, Pair]]:
+    """Yield the objects with settings, each with these before and after the edits."""
     for key in dict.fromkeys((*before.objects, *after.objects)):
-        both = before.objects.get(key), after.objects.get(key)
-        if any(one is not None and one.is_holder and not one.is_bare for one in both):
-            yield tuple(state_of(one) if one is not None else () for one in both)  # type: ignore[misc]
+        old, new = before.objects.get(key), after.objects.get(key)
+        holders = [one for one in (old, new) if one is not None and one.is_holder and not one.is_bare]
+        if holders:
+            yield holders[0], (state_of(old) if old is not None else (), state_of(new) if new is not None else ())
+
+
+def _is_provider(one: Object) -> bool:
+    """Return whether an object that code makes is validated only when the model is built, as what it is made of."""
+    name = one.of.name if isinstance(one.of, External) else one.of.node.name if isinstance(one.of, Class) else ""
+    return name.endswith("Provider") and not one.is_argument
 
 
 def _foreign_pairs(before: FlowRun, after: FlowRun) -> Iterator[Pair]:
