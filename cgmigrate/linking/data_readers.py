@@ -28,6 +28,8 @@ _READS = re.compile(
     r"|\b(?:subprocess|popen|urlopen|fileinput)\b"
 )
 """What code has that reads a file, or what a program prints."""
+_MAKES_VARIABLES = re.compile(r"\.upper\(\)[^\n]{0,12}=|\benviron\b[^\n]{0,60}\.upper\(|\^\^\}[^\n]{0,6}=")
+"""Makes variables of the environment, or lines of a script that sets them, of names that it reads."""
 _CONFTEST = "conftest.py"
 _OF_PYTEST = frozenset((_CONFTEST, "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"))
 """Files that name the plugins of pytest."""
@@ -87,7 +89,15 @@ class DataReaders:
             rf"\b(?:export|declare -x|env)\b[^\n]*{name}\b|-e\s*\S*{name}\b|{name}=\S*[ \t]+[^\s;&|#]"
         )
         texts = map(self.texts.text, self.texts.holding([name]))
-        return any(map(exported.search, texts)) or bool(self.texts.holding(("set -a", "allexport")))
+        return any(map(exported.search, texts)) or self._exports_any
+
+    @cached_property
+    def _exports_any(self) -> bool:
+        """Whether scripts export all that they set, or code makes variables of what it reads."""
+        making = filter(may_run, self.texts.holding((".upper()", "^^}")))
+        return bool(self.texts.holding(("set -a", "allexport"))) or any(
+            _MAKES_VARIABLES.search(self.texts.text(one)) for one in making
+        )
 
     @remembered
     def are_alternatives(self, path: str, own: str) -> bool:

@@ -54,6 +54,8 @@ _ANY_OBJECT = re.compile(r"\b(?:import_module|__import__|getmembers|iter_modules
 _CUTS_NAMES = re.compile(
     r"\br?partition\(\s*[\"'][_-]|\br?split\(\s*[\"'][_-]|\bremoveprefix\(|\[(?:\d+|len\([^()]*\)):\]|\$\{\w+#"
 )
+_MEGATRON = ("megatron", "mcore", "nemo")
+_LOADS = re.compile(r"[\w.]*load\w*\(")
 _WORDS_ALONE = re.compile(r"(?:^|[\[,{]|:\s|^\s*-\s)\s*[\"']?-[^\"'\],]*$")
 """Before a flag in YAML that is in a list, or in a text that begins with flags: no command with its program."""
 _IS_KEY = re.compile(r"[\"']?\s*:")
@@ -333,7 +335,8 @@ class OpenPlaces:
         yield from (OpenPlace(*one) for one in searches_of_objects(texts, fix.before, fix.after))
         yield from self._filters_of(fix)
         if not fix.is_proved:
-            places = chain(self._name_parts_of(fix), tools_about(fix.text_change, texts), self._whole_uses_of(fix))
+            uses = chain(self._whole_uses_of(fix), self._loaded_by_others(fix))
+            places = chain(self._name_parts_of(fix), tools_about(fix.text_change, texts), uses)
             yield from (OpenPlace(*one) for one in places)
 
     def _looking_at_words(self, fix: FixOutline, *, is_open: bool) -> Iterator[tuple[str, int, str]]:
@@ -410,6 +413,13 @@ class OpenPlaces:
             project = project_around(os.path.dirname(fix.path), self.top)
             loading = tuple(one for one in code if is_below(one, project))
             yield from self._whole_uses_in(loading, fix.keys, fix.names, os.path.basename(fix.path))
+
+    def _loaded_by_others(self, fix: FixOutline) -> Iterator[TextPlace]:
+        """Yield the code that loads YAML in a project that nowhere names Megatron: another system may get the keys."""
+        if fix.path.endswith(YAML) and not self.texts.holding(_MEGATRON):
+            for path in self._readers.of(YAML_WORDS):
+                if path.endswith(CODE) and (match := _LOADS.search(text := self.texts.text(path))):
+                    yield path, text.count("\n", 0, match.start()) + 1, match[0]
 
     @remembered
     def _whole_uses_in(

@@ -15,7 +15,10 @@ from cgmigrate.documents.python.scopes import Function
 from cgmigrate.documents.python.source import NOT_LITERAL, last_name, literal_value
 
 _LOOKS_UP = frozenset(("get", "index", "getattr", "pop", "open", "Path", "join"))
-"""Functions that look for a value in something, or for a file."""
+"""Functions that look for a text in something, or for a file."""
+_SHOWING = frozenset(("print", "str", "repr", "format", "isinstance", "log", "debug", "info", "warning", "error"))
+"""Functions that show what they get; any other one may decide by it, or look for it."""
+_Node = ast.expr | ast.Match
 
 
 @lru_cache(maxsize=4096)
@@ -45,8 +48,8 @@ def _scopes(tree: ast.Module) -> Iterator[ast.AST]:
     yield from (one for one in walk(tree) if isinstance(one, Function))
 
 
-def _own_nodes(scope: ast.AST) -> Iterator[ast.expr | ast.Match]:
-    """Yield the expressions and matches of a function, or of a module, without those of the functions in it."""
+def _own_nodes(scope: ast.AST) -> Iterator[_Node]:
+    """Yield what may use a value in a function, or in a module, without what the functions in it have."""
     waiting: list[ast.AST] = [scope]
     while waiting:
         parts = [one for one in ast.iter_child_nodes(waiting.pop()) if not isinstance(one, Function)]
@@ -75,7 +78,11 @@ def _is_read(node: ast.AST, name: str, variables: Collection[str]) -> bool:
     match node:
         case ast.Attribute(value=owner, attr=attribute, ctx=ast.Load()):
             return attribute == name and not _is_validated(owner)
-        case ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=attribute), *_]):
+        case (
+            ast.Call(func=ast.Name(id="getattr"), args=[owner, ast.Constant(value=attribute), *_])
+            | ast.Call(func=ast.Attribute(value=owner, attr="get" | "pop"), args=[ast.Constant(value=attribute), *_])
+            | ast.Subscript(value=owner, slice=ast.Constant(value=attribute), ctx=ast.Load())
+        ):
             return attribute == name and not _is_validated(owner)
         case ast.Name(id=variable, ctx=ast.Load()):
             return variable in variables
@@ -87,7 +94,7 @@ def _is_validated(owner: ast.expr) -> bool:
     return last_name(owner).endswith("args")
 
 
-def _differs(node: ast.expr | ast.Match, name: str, variables: Collection[str], values: tuple[object, object]) -> bool:
+def _differs(node: _Node, name: str, variables: Collection[str], values: tuple[object, object]) -> bool:
     """Return whether code that reads a setting may go another way with the second of two values."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         left, right = node.left, node.comparators[0]
@@ -99,13 +106,14 @@ def _differs(node: ast.expr | ast.Match, name: str, variables: Collection[str], 
     return any(_is_read(one, name, variables) for one in every)
 
 
-def _looked_up(node: ast.expr | ast.Match) -> Sequence[ast.expr]:
+def _looked_up(node: _Node) -> Sequence[ast.expr]:
     """Return the expressions whose values decide what an expression or a statement does."""
     match node:
         case ast.Match(subject=one) | ast.Subscript(slice=one):
             return (one,)
-        case ast.Call(func=func, args=args) if last_name(func) in _LOOKS_UP:
-            return args
+        case ast.Call(func=func, args=args, keywords=keywords) if last_name(func) not in _SHOWING:
+            given = (*args, *(one.value for one in keywords))
+            return [one for one in given if last_name(func) in _LOOKS_UP or not isinstance(one, ast.JoinedStr)]
     return ()
 
 

@@ -89,6 +89,14 @@ class _Code:
                 for parameter, value in zip(self.functions[name].args.args, args, strict=False):
                     self._note(parameter.arg, value)
 
+            case ast.For(target=target, iter=of) | ast.comprehension(target=target, iter=of) if (
+                isinstance(of, ast.Call) and isinstance(view := of.func, ast.Attribute) and view.attr in _VIEWS
+            ):
+                # One of the values may be the next part.
+                depth = self._depth(view.value)
+                if depth is not None and depth < len(self.keys):
+                    self.depths |= dict.fromkeys(_bound(target, view.attr)[1], depth + 1)
+
     def _note(self, name: str, value: ast.expr) -> None:
         depth = self._depth(value)
         if depth is not None:
@@ -165,6 +173,8 @@ class _Code:
                 return self._looking(_bound(target, view), body, node)
             case ast.comprehension(target=target, iter=iterated, ifs=tests) if iterated is node:
                 made = self.parents[parent]
+                if self._joins(made):
+                    return node
                 parts = [one for one in ast.iter_child_nodes(made) if not isinstance(one, ast.comprehension)]
                 return self._looking(_bound(target, view), [*parts, *tests], node)
             case ast.Call():
@@ -187,9 +197,16 @@ class _Code:
             if isinstance(one, ast.Name):
                 above = self.parents[one]
                 is_looked_at = one.id in bound[0] and self._looks_at_key(above, one)
-                if is_looked_at or (one.id in bound[1] and _looks_at_value(above, one)):
+                value = self._value_at(above, one) if one.id in bound[0] else one if one.id in bound[1] else None
+                if is_looked_at or (value is not None and _looks_at_value(self.parents[value], value)):
                     return node
         return None
+
+    def _value_at(self, above: ast.AST, key: ast.Name) -> ast.expr | None:
+        """Return what code gets from the mapping by a key: `model[key]`."""
+        if not isinstance(above, ast.Subscript) or above.slice is not key:
+            return None
+        return above if self._depth(above.value) == len(self.keys) else None
 
     def _looks_at_key(self, above: ast.AST, name: ast.Name) -> bool:
         match above:
@@ -214,6 +231,14 @@ class _Code:
                 return first == "--"
             case ast.BinOp(left=ast.Constant(value=str(first)), op=ast.Add()):
                 return first == "--"
+        return False
+
+    def _joins(self, made: ast.AST) -> bool:
+        """Return whether code makes one text of all that an expression yields, and does not only print it."""
+        match call := self.parents.get(made):
+            case ast.Call(func=ast.Attribute(attr="join")):
+                above = self.parents.get(call)
+                return not (isinstance(above, ast.Call) and last_name(above.func) == "print")
         return False
 
     def _is_made(self, key: ast.expr) -> bool:
@@ -253,7 +278,7 @@ def _bound(target: ast.expr, view: str) -> _Bound:
     return ([], names[-1:]) if view == "values" else (names[-1:], [])
 
 
-def _is_computed(above: ast.AST, name: ast.Name) -> bool:
+def _is_computed(above: ast.AST, name: ast.expr) -> bool:
     """Return whether a function computes with a key or value, or a test is about it."""
     match above:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
@@ -265,7 +290,7 @@ def _is_computed(above: ast.AST, name: ast.Name) -> bool:
     return False
 
 
-def _looks_at_value(above: ast.AST, name: ast.Name) -> bool:
+def _looks_at_value(above: ast.AST, name: ast.expr) -> bool:
     match above:
         case ast.Compare(comparators=others):
             return not all(isinstance(one, ast.Constant) and one.value is None for one in others)

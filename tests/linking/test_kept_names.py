@@ -44,6 +44,7 @@ Project = dict[str, str]
 
 def _is_fixed(project: Path, cgmigrate: Callable[..., Any], texts: Project) -> bool:
     """Return whether `fix` changes the first of some files."""
+    (project / "README.md").write_text("Trains with Megatron.\n")
     for name, text in texts.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)

@@ -29,7 +29,7 @@ def notebook(source: str, kind: str = "code") -> str:
 
 def is_fixed(folder: Path, texts: Mapping[str, str | bytes], cgmigrate: Run, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Return whether `fix` changes the first of some files of a checkout."""
-    for path, content in texts.items():
+    for path, content in {"NOTICE": "Trains with Megatron.\n", **texts}.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_bytes(content if isinstance(content, bytes) else content.encode())
     for words in (("init", "-q"), ("add", "-A")):
@@ -215,6 +215,7 @@ def test_keys_of_a_mapping(
 
 LOADER = "import yaml\n\n\ndef load(path):\n    return yaml.safe_load(open(path))\n"
 FROM_LOADER = "from load import load\n\nmodel = load(path)['model']\n"
+VARIABLES = "for key, value in model.items():\n    print(f'{key.upper()}={value}')\n"
 ASKS = "\n\ndef test_it(path):\n    assert load(path)['model'].get('enable_cuda_graph')\n"
 HOLDS = """\
 class Config:
@@ -289,6 +290,12 @@ print(Config(model).active())
             id="a test that looks for booleans of its own",
         ),
         pytest.param({"run.sh": "ENABLE_CUDA_GRAPH=1\necho $ENABLE_CUDA_GRAPH\n"}, True, id="a variable of a script"),
+        pytest.param(
+            {"run.sh": "echo $ENABLE_CUDA_GRAPH\n", "env.py": f"{FROM_LOADER}{VARIABLES}"},
+            False,
+            id="a variable that code makes of a key",
+        ),
+        pytest.param({"NOTICE": "Serves with our own engine.\n", "load.py": LOADER}, False, id="another system"),
         pytest.param({"run.sh": "export ENABLE_CUDA_GRAPH=1\npython main.py\n"}, False, id="one of the environment"),
         pytest.param({"run.sh": "ENABLE_CUDA_GRAPH=1 python main.py\n"}, False, id="one for a program"),
         pytest.param(

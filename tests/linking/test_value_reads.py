@@ -28,6 +28,7 @@ READ = "def setup(cfg):\n    {}\n"
         "return cfg.model.cuda_graph_impl in ('local', 'full_iteration')",
         "return cfg.model.cuda_graph_impl == 'local' and 'full_iteration' not in cfg.model.cuda_graph_scope",
         "print(f'graphs: {cfg.model.cuda_graph_impl}')",
+        "refused.append(f'cuda_graph_impl={cfg.model.cuda_graph_impl}')",
         "other.cuda_graph_impl = cfg.model.cuda_graph_impl",
         "return args.cuda_graph_impl == 'local'",
     ],
@@ -47,6 +48,9 @@ def test_code_that_goes_the_same_way(code: str) -> None:
         "return TABLE[cfg.model.cuda_graph_impl]",
         "return TABLE.get(cfg.model.cuda_graph_impl)",
         "return open(f'env/{cfg.model.cuda_graph_impl}.json')",
+        "return allocator(cfg.model.cuda_graph_impl)",
+        "return Provider(cuda_graph_impl=cfg.model['cuda_graph_impl'])",
+        "return allocator(mode=vars(cfg.model).get('cuda_graph_impl'))",
     ],
 )
 def test_code_that_goes_another_way(project: Path, cgmigrate, code: str) -> None:  # type: ignore[no-untyped-def]

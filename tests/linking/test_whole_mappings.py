@@ -21,6 +21,8 @@ def _uses(code: str, keys: tuple[str, ...] = ("model",)) -> list[int]:
         "TransformerConfig(**{**model, 'num_layers': 2})",
         "for key, value in model.items():\n    setattr(config, key, value)",
         "for key, value in sorted(model.items()):\n    print(f'{key}={value}')",
+        "print(', '.join(f'{key}={value}' for key, value in model.items()))",
+        "other = {key: model[key] for key in model if model[key] is not None}",
         "for key, value in model.items():\n    if hasattr(config, key):\n        setattr(config, key, value)",
         "for key, value in model.items():\n    if value is not None:\n        setattr(config, key, value)",
         "for key, value in model.items():\n    if isinstance(value, dict):\n        model[key] = convert(value)",
@@ -44,6 +46,9 @@ def test_code_that_gives_entries_on(code: str) -> None:
     "code",
     [
         "print(len(model))",
+        "name = '_'.join(f'{key}-{value}' for key, value in sorted(model.items()))",
+        "count = sum(1 for key in model if model[key] is True)",
+        "for name, part in yaml.safe_load(open('conf.yaml')).items(): print(len(part))",
         "row = Model(*model.values())",
         "name, value = model.popitem()",
         "*_, impl, scope = model.values()",
