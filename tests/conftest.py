@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,10 +13,6 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 
 from cgmigrate.cli.commands import main
-from cgmigrate.documents import dotted_names
-from cgmigrate.documents.python import class_origins
-from cgmigrate.linking import project_texts, test_recipes
-from cgmigrate.project.pins import folders, package_pins
 from tests.support.comparisons import table_of_judged
 from tests.support.paths import CORPUS
 
@@ -49,18 +47,17 @@ def journals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
     monkeypatch.setenv("CGMIGRATE_CACHE_DIR", str(tmp_path_factory.getbasetemp() / f"cache-{uuid4()}"))
 
 
-OF_FOLDERS = (
-    *(folders.read_folder, package_pins._nearest, package_pins._pins_in),
-    *(project_texts.project_around, dotted_names._is_own, class_origins.module_file, test_recipes._programs),
-)
-"""What a run reads of a folder once."""
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty folder whose path no other test has: what a run reads of a folder is remembered by its path.
 
-
-@pytest.fixture(autouse=True)
-def new_folders() -> None:
-    """Some versions of pytest give the folder of a test that passed to the next one of a like name."""
-    for function in OF_FOLDERS:
-        function.cache_clear()
+    That of pytest may be the one of a test before, and is numbered by a list of all folders.
+    """
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}-{uuid4().hex[:12]}"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -112,8 +112,8 @@ def _looked_up(node: _Node) -> Sequence[ast.expr]:
         case ast.Match(subject=one) | ast.Subscript(slice=one):
             return (one,)
         case ast.Call(func=func, args=args, keywords=keywords) if last_name(func) not in _SHOWING:
-            given = (*args, *(one.value for one in keywords))
-            return [one for one in given if last_name(func) in _LOOKS_UP or not isinstance(one, ast.JoinedStr)]
+            arguments = (*args, *(one.value for one in keywords))
+            return [one for one in arguments if last_name(func) in _LOOKS_UP or not isinstance(one, ast.JoinedStr)]
     return ()
 
 

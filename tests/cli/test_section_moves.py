@@ -120,7 +120,7 @@ def test_code_that_uses_other_keys_does_not(
     project: Path, cgmigrate: Callable[..., Any], proved: tuple[str, ...]
 ) -> None:
     write(project / "conf/a.yaml", OLD)
-    write(project / "m.py", LOADS + 'print(c["train"]["train_iters"])\nmodel.train()\n')
+    write(project / "m.py", LOADS + 'print(c["train"]["train_iters"])\nmegatron.train()\n')
     cgmigrate("fix", *proved, "conf")
     assert (project / "conf/a.yaml").read_text() == NEW
 

@@ -408,7 +408,8 @@ def test_a_key_that_a_class_declares_is_deleted_where_its_default_is_the_same(
         f"from dataclasses import dataclass\n\n\n@dataclass\nclass Model:\n    moe_extended_tp: {field}\n",
     )
     write(
-        project / "main.py", 'import yaml\n\nimport schema\n\nschema.Model(**yaml.safe_load(open("a.yaml"))["model"])\n'
+        project / "main.py",
+        'import megatron.core\nimport schema\nimport yaml\n\nschema.Model(**yaml.safe_load(open("a.yaml"))["model"])\n',
     )
     cgmigrate("upgrade", "--fix", "--from", "0.16", "--to", "0.17", ".")
     assert ("moe_extended_tp" not in path.read_text()) is is_safe

@@ -127,5 +127,5 @@ def test_an_implementation_that_another_provider_copies_keeps_its_meaning(
     (project / "recipe.py").write_text(before)
     staged(project)
     cgmigrate("fix", ".")
-    # `full_iteration` in place of `local` would capture the whole iteration of the draft, too.
+    # `full_iteration` in place of `local` would be full-iteration graphs of the draft, too.
     assert ((project / "recipe.py").read_text() == before) is (impl == "local")
