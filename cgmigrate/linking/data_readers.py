@@ -28,7 +28,9 @@ _READS = re.compile(
     r"|\b(?:subprocess|popen|urlopen|fileinput)\b"
 )
 """What code has that reads a file, or what a program prints."""
-_MAKES_VARIABLES = re.compile(r"\.upper\(\)[^\n]{0,12}=|\benviron\b[^\n]{0,60}\.upper\(|\^\^\}[^\n]{0,6}=")
+_MAKES_VARIABLES = re.compile(
+    r"\.upper\(\)(?:\}|[ ]*\+[ ]*[\"'])=(?!=)|\benviron\b[^\n]{0,60}\.upper\(|\^\^\}[\"']?=(?!=)"
+)
 """Makes variables of the environment, or lines of a script that sets them, of names that it reads."""
 _CONFTEST = "conftest.py"
 _OF_PYTEST = frozenset((_CONFTEST, "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg"))
