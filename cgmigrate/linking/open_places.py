@@ -45,6 +45,7 @@ from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.file_search import FileSearch
 from cgmigrate.project.paths import is_below, is_test
 from cgmigrate.project.unread_files import is_report
+from cgmigrate.project.untouched import is_result
 from cgmigrate.text.remembered import remembered
 
 _PAST = (".log", ".orig", ".sarif")
@@ -297,6 +298,9 @@ class OpenPlaces:
         """
         if place.kind is not PlaceKind.KEY or isinstance(place.value, Mapping):
             return True
+        if is_result(os.path.relpath(place.path, self.top)) and self._is_named(place.path):
+            # It is never rewritten, so that the two no longer are the same.
+            return True
         is_same = _is_same(place, fix) and not self._sets_back(place, fix)
         if place.path.endswith(".json"):
             return not is_same or self._loads(fix.path, JSON_WORDS)
@@ -314,6 +318,11 @@ class OpenPlaces:
         if not gone or fix.after.get(name, fix.before[name]) == fix.before[name]:
             return False
         return not all(name in _block_around(self.texts.text(place.path), place.line) for name in gone)
+
+    @remembered
+    def _is_named(self, path: str) -> bool:
+        """Return whether code or a script has the name of a file behind that of its folder."""
+        return any(one != path and may_run(one) for one in self.texts.holding(["/".join(path.split(os.sep)[-2:])]))
 
     @remembered
     def _loads(self, path: str, words: tuple[str, ...]) -> bool:

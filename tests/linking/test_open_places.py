@@ -200,6 +200,12 @@ LOAD = "import yaml\n\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
         pytest.param({"main.py": f"{LOAD}model[kind + '_cuda_graph'] = on\n"}, False, id="a key that is joined"),
         pytest.param({"main.py": f"{LOAD}print(kind + '_layers')\n"}, True, id="another name that is joined"),
         pytest.param({"README.md": "    python main.py model.enable_cuda_graph=false\n"}, False, id="an override"),
+        pytest.param({"main.py": LOAD, "outputs/run/conf.yaml": CONF}, True, id="a result"),
+        pytest.param(
+            {"main.py": f"{LOAD}before = 'outputs/run/conf.yaml'\n", "outputs/run/conf.yaml": CONF},
+            False,
+            id="a result that code reads",
+        ),
         pytest.param(
             {"main.py": f"{LOAD}for key, value in model.items():\n    print('--' + key.replace('_', '-'), value)\n"},
             False,
