@@ -64,6 +64,8 @@ class SiteSurroundings:
         if keys:
             return _switched([self._at(path.split(".")) for path in keys], setting.any_key)
         value = self._beside((name,))
+        if value is Missing.ABSENT and setting.no_flag:
+            value = self._off(setting.no_flag.lstrip("-").replace("-", "_"))
         # A setting of another class is written elsewhere, and where is not known.
         return value if value is not Missing.ABSENT or self._is_of_same_class(setting) else Missing.UNKNOWN
 
@@ -187,9 +189,13 @@ class SiteSurroundings:
             return Missing.ABSENT
         value = self._beside((setting.flag,))
         if value is Missing.ABSENT and setting.no_flag:
-            negated = self._beside((setting.no_flag,))
-            return not _truth(negated) if isinstance(_truth(negated), bool) else negated
+            return self._off(setting.no_flag)
         return _truth(value) if setting.is_flag else _pattern(value) if setting.kind is SettingKind.PATTERN else value
+
+    def _off(self, name: str) -> object:
+        """Return the value of a setting that a flag turns off."""
+        value = _truth(self._beside((name,)))
+        return not value if isinstance(value, bool) else value
 
     def _may_get_more(self) -> bool:
         """Return whether other flags may be added: by a script that gets them, or to a list that shows no program."""
