@@ -39,6 +39,8 @@ HISTORY = "documentation of old names (changelogs, folders of a version, tables 
 """Owner of a name that a page keeps; without ``--verbose`` only their number is reported."""
 
 
+SEVERAL_RELEASES = "it is written for several releases"
+"""How a reason to keep code ends that a test for a release guards."""
 TESTS_OLD = "tests deprecated settings"
 """Why the settings in a test stay as they are."""
 UNKNOWN_OWNER = "an owner that is not known"

@@ -9,6 +9,7 @@ from cgmigrate.documents.sites import Document, Site, Use
 from cgmigrate.megatron.releases import IMPL_SINCE, SCOPE_LIST_SINCE, SPLIT_IN, Release
 from cgmigrate.megatron.settings import (
     ENABLE,
+    EXTERNAL,
     IMPL,
     INFERENCE,
     MODULES,
@@ -19,8 +20,8 @@ from cgmigrate.megatron.settings import (
     names_in,
 )
 
-_A_NAME = re.compile(r"[A-Za-z_][\w.]*")
-"""A variable, or an attribute of one."""
+_A_NAME = re.compile(r"[A-Za-z_][\w.]*(?:\[[\w\"'.-]+\])*")
+"""A variable, or an attribute or entry of one."""
 _ON_IF = re.compile(r"True if .+ else False")
 """A flag that is on where an expression is true."""
 _FULL, _FULL_INFERENCE = "full_iteration", "full_iteration_inference"
@@ -61,7 +62,10 @@ def _boolean(
             chosen = Choice(("", f" if {condition} else ", ""), (f'"{backend}"', '"none"'))
             return f"write {spelled(IMPL, chosen)}"
         case Undecided() if site.origin is None:
-            return f"write `{site.written_as(IMPL)}` with an interpolation that yields none or {backend}"
+            both = all(isinstance(settings.get(name), Undecided) for name in (ENABLE, EXTERNAL))
+            instead = " in place of both settings" if both else ""
+            values = "none, local or transformer_engine" if both else f"none or {backend}"
+            return f"write `{site.written_as(IMPL)}`{instead} with an interpolation that yields {values}"
         case Undecided():
             return f"write `{site.written_as(IMPL)}` with an expression that yields none or {backend}"
     full = target >= SPLIT_IN and written.setting == ENABLE and _FULL in names_in(settings.get(SCOPE))
@@ -78,7 +82,7 @@ def _condition(text: str) -> str:
 def _scope(value: object, settings: Settings, spelled: Callable[[str, object], str], modules: str) -> str:
     if isinstance(value, (Undecided, Choice)):
         return (
-            f"write `{modules}` instead, with this value where it is modules; {_FULL} is {spelled(IMPL, _FULL)} now, "
+            f"write `{modules}` instead, with the same value if it names modules; {_FULL} is {spelled(IMPL, _FULL)}, "
             f"and {_FULL_INFERENCE} is {spelled(INFERENCE, 'block')}"
         )
     names = names_in(value)

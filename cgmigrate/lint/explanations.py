@@ -137,7 +137,7 @@ def _role(written: Use, case: SiteCase) -> str:
         return "the implementation"
     if written.setting in (ENABLE, EXTERNAL):
         impl = "local" if written.setting == ENABLE else "transformer_engine"
-        sets = {True: f"sets `{IMPL}` to {impl}", False: f"leaves `{IMPL}` as it is"}
+        sets = {True: f"sets `{IMPL}` to {impl}", False: f"no effect on `{IMPL}`"}
         return sets[written.value] if isinstance(written.value, bool) else f"sets `{IMPL}` to {impl} where it is true"
     return {IMPL: "the implementation", SCOPE: "the scope", MODULES: "the modules"}.get(
         written.setting, "the scope in inference"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from cgmigrate.documents.sites import TESTS_OLD, Problem
+from cgmigrate.documents.sites import SEVERAL_RELEASES, TESTS_OLD, Problem
 from cgmigrate.lint.candidates import Candidate
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.examination import ExaminedFile
@@ -81,6 +81,8 @@ def _with_help(diagnostic: LintDiagnostic, context: Context, catalogue: Catalogu
     """Return a diagnostic that has neither a fix nor help with the help of its rule, if the target has its names."""
     if TESTS_OLD in diagnostic.blocked_by:
         return replace(diagnostic, help="leave it: the deprecated name is what this test is about")
+    if SEVERAL_RELEASES in diagnostic.blocked_by and diagnostic.help:
+        return replace(diagnostic, help=f"leave it if this branch is for older releases; else {diagnostic.help}")
     if diagnostic.fix or diagnostic.help:
         return diagnostic
     rule = context.rules.get(diagnostic.rule)

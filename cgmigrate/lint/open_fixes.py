@@ -55,9 +55,7 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
         is_open = bool(case.site.meets)
         place = places.meeting_command(fix, is_open=is_open) if case.site.flags else places.meeting(fix)
         if place is not None:
-            reasons[index] = (
-                f"{place} also uses `{place.text}` and stays as it is, so the two may no longer fit together"
-            )
+            reasons[index] = f"{place} also uses `{place.text}`, is not rewritten, and may set or read the same setting"
     replaced = _replaced_names(examined, related)
     if not (reasons or replaced):
         return examined

@@ -122,7 +122,7 @@ def _name_none(case: SiteCase) -> SiteCase:
         case = replace(case, final={**case.final, IMPL: "none"})
     if case.site.overrides:
         return case.risk(
-            "the implementation may be set elsewhere: false left it on there, and `none` does not", of_object=True
+            "where `cuda_graph_impl` is set elsewhere, false keeps that value, and `none` overrides it", of_object=True
         )
     return case
 

@@ -10,6 +10,7 @@ from cgmigrate.lint.advice import OFF, advice_for
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import IMPL
 
 if TYPE_CHECKING:
     from cgmigrate.documents.python.definitions import OwnClass
@@ -108,5 +109,8 @@ def _if_megatrons(advice: str, site: Site) -> str:
     # `validate_args` derives other arguments from these.
     when = ", before `validate_args` runs" if of_arguments else ""
     if advice == OFF and site.origin is not None and site.origin.callee:
-        advice = 'write `cuda_graph_impl="none"`, or delete it where the class has this default'
+        is_set = IMPL in site.own
+        advice = (
+            "delete it" if is_set else 'write `cuda_graph_impl="none"`, or delete it where the class has this default'
+        )
     return f"if it is megatron-core's, {advice}{when}; else leave it" if advice else ""

@@ -77,13 +77,15 @@ class Withheld:
     causes: tuple[PlaceOfFix, ...] = ()
 
     def explain(self, diagnostic: LintDiagnostic, path: str) -> LintDiagnostic:
-        """Return a diagnostic of the set without its fix."""
+        """Return a diagnostic of the set without its fix: with what to do first, and what to write then."""
+        change = " ".join(diagnostic.fix_text.split("\n"))
+        help_ = f"{self.help}; then {change}" if change else self.help
         if not self.causes:
-            return diagnostic.without_fix(self.reason, self.help)
+            return diagnostic.without_fix(self.reason, help_)
         nearest = min(
             self.causes, key=lambda cause: (cause.path != path, abs(cause.span.start - diagnostic.span.start))
         )
-        return diagnostic.without_fix(f"{nearest.named_from(path)}, {self.reason}", self.help)
+        return diagnostic.without_fix(f"{nearest.named_from(path)}, {self.reason}", help_)
 
 
 def withheld(places: Iterable[tuple[PlaceOfFix, Limits]], is_unsafe: bool = False) -> Withheld | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import shorten
 
 from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.report import Reported, RunReport
@@ -14,8 +15,8 @@ from cgmigrate.report.related import also, labelled
 from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.escaping import in_line
 
-_SHORT = 60
-"""Characters of a reason that is repeated."""
+_SHORT, _MOST_REPEATED = 60, 100
+"""Characters of a reason that is repeated, and of the beginning of a longer one."""
 
 
 def render(report: RunReport, style: StreamStyle = PLAIN) -> str:
@@ -77,12 +78,15 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
     diagnostic = reported.diagnostic
     if not diagnostic.fix_text:
         return
-    parts = [str(diagnostic.applicability)]
+    is_analysed = diagnostic.applicability is not Applicability.NOT_ANALYSED
+    parts = [str(diagnostic.applicability) if is_analysed else "not analysed: `cgmigrate fix` decides"]
     if other := reported.fixed_with:
         same_line = other.line == reported.start.line
         parts.append(f"fixed together with {f'column {other.column}' if same_line else f'line {other.line}'}")
     elif diagnostic.applicability is Applicability.SAFE and reported.proof:
         parts[0] += f": {reported.proof}"
+    elif diagnostic.applicability is Applicability.SAFE and reported.other_files:
+        parts[0] += ": all that has the name changes together"
     if diagnostic.applicability is Applicability.UNSAFE:
         parts.append("use --unsafe-fixes")
     yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix_text)} ({', '.join(parts)})"
@@ -96,10 +100,11 @@ def _remarks(reported: Reported, style: StreamStyle, seen: dict[tuple[str, str],
     place, is_repeated = f"{reported.path}:{reported.start.line}", False
     for label, text in reported.diagnostic.remarks:
         first_place = seen.setdefault((label, text), place) if len(text) > _SHORT else place
-        if first_place != place and (is_repeated or label in ("because", "blocked by")):
-            if not is_repeated:
-                yield f"{_label(label, style)} {in_line(f'as at {first_place}')}"
+        if first_place != place and label in ("because", "blocked by"):
             is_repeated = True
+            yield f"{_label(label, style)} {in_line(f'{_beginning(text)} (see {first_place})')}"
+            continue
+        if first_place != place and label == "note" and is_repeated:
             continue
         first, *others = text.split("\n")
         yield f"{_label(label, style)} {in_line(first)}".rstrip()
@@ -107,6 +112,11 @@ def _remarks(reported: Reported, style: StreamStyle, seen: dict[tuple[str, str],
         yield from (f"{' ' * (len(label) + 2)}{in_line(line)}".rstrip() for line in others)
     if places := also(reported.related):
         yield f"{_label('also', style)} {in_line(places)}"
+
+
+def _beginning(text: str) -> str:
+    """Return the first part of a reason, or as many of its words as a line has."""
+    return shorten(text.partition("; ")[0], _MOST_REPEATED, placeholder=" …")
 
 
 _KINDS = {"because": "unsafe", "blocked by": "unsafe", "note": "note"}

@@ -197,7 +197,7 @@ def test_dicts_and_setattr() -> None:
 
 def test_a_boolean_of_an_object_is_rewritten_only_with_unsafe_fixes() -> None:
     text = "cfg.model.enable_cuda_graph = True if x else False\n"
-    assert "false left it on" in check_noop(text).messages
+    assert "false keeps that value" in check_noop(text).messages
     check_fixed(text, 'cfg.model.cuda_graph_impl = "local" if x else "none"\n', unsafe=True)
 
 

@@ -754,7 +754,7 @@ def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
     [
         (".", "app/requirements.txt:1"),
         ("app", "requirements.txt:1"),
-        ("app/conf", "requirements.txt:1"),
+        ("app/conf", "../requirements.txt:1"),
         ("elsewhere", "requirements.txt:1"),
     ],
 )

@@ -97,7 +97,7 @@ class NameStrings:
                 # A mapping has what is written to it: only a configuration that is built loses the value.
                 since = None if name == SCOPE_CLASS else self.source.catalogue[name].deprecated_in
                 said = f"`{name}` is deprecated since megatron-core {since}" if is_key and since else meaning(name)
-                help_ = key_advice(name) if is_key and since else ""
+                help_ = key_advice(name, text) if is_key and since else ""
                 self._report(node, name, f"`{text}` is in a string; {said}", help_, reads=is_key)
 
     def _other_setting(self, node: ast.Constant, setting: Setting, text: str, above: ast.AST | None) -> None:

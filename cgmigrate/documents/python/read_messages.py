@@ -6,7 +6,7 @@ import ast
 from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
-from cgmigrate.documents.python.source import last_name
+from cgmigrate.documents.python.source import PythonSource, last_name
 from cgmigrate.megatron.catalogue import Setting, load
 from cgmigrate.megatron.settings import ENABLE, IMPL, LAYER_MODULES, MODULES, SCOPE
 
@@ -128,8 +128,8 @@ def advice(name: str) -> str:
         return "use `CudaGraphModule`; for full iteration use `cuda_graph_impl` or `inference_cuda_graph_scope`"
     if name == SCOPE:
         return (
-            "test `cuda_graph_impl` in place of both old settings: it is `full_iteration`, `local` (now without full "
-            "iteration), `transformer_engine` or `none`; for modules read `cuda_graph_modules`; not fixed: these tests "
+            "test `cuda_graph_impl` in place of both old settings: it is `full_iteration`, `local` (per-layer "
+            "graphs), `transformer_engine` or `none`; for modules read `cuda_graph_modules`; not fixed: these tests "
             "have to change together"
         )
     impl = _impl(name)
@@ -138,14 +138,33 @@ def advice(name: str) -> str:
     return f'write `cuda_graph_impl == "{impl}"`{full}, {why}'
 
 
-def key_advice(name: str) -> str:
+def both_tests(read: ast.Attribute, source: PythonSource) -> str:
+    """Return what to write for a flag that is tested with the scope; empty if both are not tested so.
+
+    Such as ``config.enable_cuda_graph and config.cuda_graph_scope == "full_iteration"``.
+    """
+    above = source.parent(read)
+    around = source.parent(above) if isinstance(above, ast.Compare) else above
+    if not (isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And)):
+        return ""
+    owner, tests = source.of(read.value), {source.of(one): one for one in around.values}
+    for one in around.values:
+        match one:
+            case ast.Compare(left=left, ops=[op], comparators=[ast.Constant("full_iteration")]) if (
+                isinstance(op, (ast.Eq, ast.NotEq))
+                and source.of(left) == f"{owner}.{SCOPE}"
+                and f"{owner}.{ENABLE}" in tests
+            ):
+                impl = "full_iteration" if isinstance(op, ast.Eq) else "local"
+                return f'write `{owner}.{IMPL} == "{impl}"` in place of both tests, together with what sets them'
+    return ""
+
+
+def key_advice(name: str, key: str) -> str:
     """Return what replaces a key that code looks up in a mapping."""
-    new = (
-        "`cuda_graph_modules` (`full_iteration` is a value of `cuda_graph_impl`)"
-        if name == SCOPE
-        else "`cuda_graph_impl`"
-    )
-    return f"rename the key to {new}, with what writes it; not fixed: what that is, is not known"
+    new = f"`{key.replace(name, MODULES if name == SCOPE else IMPL)}`"
+    value = " (`full_iteration` is a value of `cuda_graph_impl`)" if name == SCOPE else ""
+    return f"rename the key to {new}{value}, together with the code or data that writes it, which was not located"
 
 
 def flag_advice(name: str) -> str:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import PythonSource
+from cgmigrate.documents.sites import SEVERAL_RELEASES
 from cgmigrate.megatron.catalogue import Catalogue
 
 _VERSION_WORDS = (
@@ -28,15 +29,15 @@ def release_check_in(test: ast.expr, catalogue: Catalogue) -> str:
     for node in walk(test):
         word = ""
         if isinstance(node, ast.Call) and _checks_for_setting(node, catalogue):
-            return f"the code is guarded by `{_shown(node)}`, so it is written for several releases"
+            return f"the code is guarded by `{_shown(node)}`, so {SEVERAL_RELEASES}"
         if isinstance(node, ast.Name):
             word = node.id
         elif isinstance(node, ast.Attribute):
             word = node.attr
         if word in _VERSION_WORDS or "min_version" in word or word.endswith(_VERSION_ENDS):
-            return f"the code is guarded by `{_shown(test)}`, so it is written for several releases"
+            return f"the code is guarded by `{_shown(test)}`, so {SEVERAL_RELEASES}"
         if word.startswith("HAVE_") and "GRAPH" in word:
-            return f"the code is guarded by `{word}`, so it is written for several releases"
+            return f"the code is guarded by `{word}`, so {SEVERAL_RELEASES}"
     return ""
 
 
@@ -110,7 +111,7 @@ def release_check_of(test: ast.expr, source: PythonSource) -> str:
     for node in walk(test):
         match node:
             case ast.Call(func=ast.Name(id=name)) if _is_release_check(name, source.tree, source.catalogue):
-                return f"the code is guarded by `{_shown(node)}`, so it is written for several releases"
+                return f"the code is guarded by `{_shown(node)}`, so {SEVERAL_RELEASES}"
     return ""
 
 

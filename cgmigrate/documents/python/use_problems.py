@@ -16,6 +16,7 @@ from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import (
     HolderKind,
     advice,
+    both_tests,
     deprecation_of,
     kind_of,
     meaning,
@@ -168,7 +169,7 @@ class _UseProblems:
             self.report.add(node, Message(ProblemKind.READ, text, replacement))
             return
         follows = read_value(node, self.source) if name == SCOPE and kind is HolderKind.RECIPE else None
-        by_hand = advice(name) if setting.captures else replacement_of(setting)
+        by_hand = (both_tests(node, self.source) or advice(name)) if setting.captures else replacement_of(setting)
         if (
             follows is None
             and name == SCOPE
@@ -256,11 +257,13 @@ class _UseProblems:
     def _field(self, node: ast.AnnAssign, name: str) -> None:
         above = self.source.parent(node)
         if isinstance(above, ast.ClassDef):
-            self._definition(node, name, f"the field `{name}` of `{above.name}`")
+            inherits = any(_is_configuration(self.names.resolve(dotted(base))) for base in above.bases)
+            how = f"delete the field: `{above.name}` inherits the new ones; change what sets or reads it with it"
+            self._definition(node, name, f"the field `{name}` of `{above.name}`", how if inherits else "")
         else:
             self.report.skip(node, name, OWN)
 
-    def _definition(self, node: ast.AST, name: str, what: str) -> None:
+    def _definition(self, node: ast.AST, name: str, what: str, how: str = "") -> None:
         if not self.owners.megatron:
             self.report.skip(node, name, self.owners.of_unrelated_name())
             return
@@ -269,11 +272,15 @@ class _UseProblems:
         new = "`cuda_graph_modules` and `cuda_graph_impl` (which has `full_iteration` now)" if name == SCOPE else new
         is_gone = setting is not None and setting.until is not None
         text = f"{what} has the name of a {'former' if is_gone else 'deprecated'} setting of megatron-core"
-        how = (
+        how = how or (
             f"if it is passed to megatron-core, replace it by {new}, with everything that sets or reads it (not fixed: "
             "that code has to change with it); else leave it"
         )
         self.report.add(node, Message(ProblemKind.DEFINITION, text, advice=how))
+
+
+def _is_configuration(full: str) -> bool:
+    return full.startswith("megatron.") and full.endswith(("Config", "Provider"))
 
 
 def _names_no_modules(node: ast.expr, source: PythonSource) -> bool:

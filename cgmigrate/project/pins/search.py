@@ -46,10 +46,11 @@ def pinned_folder(directory: Path) -> Path | None:
 
 
 def place_of(path: Path, line: int | None, directory: Path) -> str:
-    """Return ``path:line`` relative to the working directory, or to the folder that the path shares with it."""
+    """Return ``path:line`` relative to the working directory, if that is in the same project, or to the project."""
     shared = os.path.commonpath([path.parent, directory.resolve()])
     cwd = Path.cwd()
-    name = path.relative_to(cwd if path.is_relative_to(cwd) else shared).as_posix()
+    is_around = path.is_relative_to(cwd) or cwd.is_relative_to(shared)
+    name = Path(os.path.relpath(path, cwd if is_around else shared)).as_posix()
     return name if line is None else f"{name}:{line}"
 
 
