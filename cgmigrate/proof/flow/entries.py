@@ -127,7 +127,7 @@ class _Evaluation:
 
     def run(self) -> None:
         try:
-            every = list(self._paths(self.old, None))
+            every = self._paths(self.old, None)
         except NotFollowedError:
             # No edit changes that.
             self.result.touched = {}
@@ -161,8 +161,8 @@ class _Evaluation:
             for unedited in self._paths(on_target, before)
         )
 
-    def _paths(self, side: Side, first: FlowRun | None) -> Iterator[FlowRun]:
-        """Yield the paths through an entry point: of the edited code, those with the choices of a path before."""
+    def _paths(self, side: Side, first: FlowRun | None) -> Sequence[FlowRun]:
+        """Return the paths through an entry point: of the edited code, those with the choices of a path before."""
         decided = {key: chosen for key, (chosen, _) in first.choices.items()} if first is not None else {}
         module = side.modules.read(self.entry.path)
         if module is None:
@@ -182,7 +182,7 @@ class _Evaluation:
             return _start(self.entry, run, module)
 
         try:
-            yield from paths_of(start, make)
+            return paths_of(start, make)
         finally:
             self._note(runs, is_new=side is self.new)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
@@ -269,21 +271,25 @@ def state_of(one: Object) -> Frozen:
 
 def paths_of(
     evaluate: Callable[[FlowRun], object], make: Callable[[Sequence[int]], FlowRun], most: int = MOST_PATHS
-) -> Iterator[FlowRun]:
-    """Yield the paths of an evaluation. Raises NotFollowedError if there are too many."""
-    planned: list[int] = []
-    for _ in range(most):
-        run = make(planned)
+) -> list[FlowRun]:
+    """Return the paths of an evaluation. Raises NotFollowedError if there are too many.
+
+    The first choices are made in other ways first: so it shows after few paths that there are too many.
+    """
+    done: list[tuple[list[int], FlowRun]] = []
+    planned: deque[list[int]] = deque([[]])
+    while planned:
+        first = planned.popleft()
+        run = make(first)
         try:
             run.outcome = f"returns {shown(evaluate(run))}"
         except RaisedError as error:
             run.outcome, run.refuses = f"raises {error.name}", error.is_explicit
-        yield run
         free = [one for key, one in run.choices.items() if key not in run.decided]
-        while free and free[-1][0] + 1 >= free[-1][1]:
-            free.pop()
-        if not free:
-            return
-        planned = [chosen for chosen, _ in free]
-        planned[-1] += 1
-    raise NotFollowedError("it has too many paths")
+        chosen = [one for one, _ in free]
+        done.append((chosen, run))
+        for at, (one, count) in enumerate(free[len(first) :], len(first)):
+            planned += ([*chosen[:at], other] for other in range(one + 1, count))
+        if len(done) + len(planned) > most:
+            raise NotFollowedError("it has too many paths")
+    return [run for _, run in sorted(done, key=itemgetter(0))]

@@ -128,7 +128,7 @@ def _gives_from(state: Frozen, candidate: _Candidate, arguments: list[list[str]]
         return call_function(run, function, [Object("config", is_argument=True, is_part=True), *arguments], {})
 
     expected = arguments[0] if arguments else []
-    runs = list(paths_of(start, lambda planned: FlowRun(side, HANDLERS, [state], 0, planned)))
+    runs = paths_of(start, lambda planned: FlowRun(side, HANDLERS, [state], 0, planned))
     return all(_is_set(one, expected) for one in runs)
 
 
