@@ -9,7 +9,7 @@ from functools import lru_cache
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.modules import Module
-from cgmigrate.proof.flow.names import bases_of, enumeration, global_name, is_record, members_of
+from cgmigrate.proof.flow.names import bases_of, enumeration, global_name, is_record, member_named
 from cgmigrate.proof.flow.run import KEPT_STATE, WHOLE, FlowRun, RaisedError
 from cgmigrate.proof.flow.values import (
     Attribute,
@@ -123,7 +123,7 @@ def _of_class(run: FlowRun, owner: Class, name: str, instance: Object | None) ->
             continue
         if name in base.made:
             return base.made[name]
-        member = next(((st, value) for own, st, value in members_of(base) if own == name), None)
+        member = member_named(base.node, name)
         if member is not None:
             return _member(run, base, *member, instance)
     if instance is None and name not in KEPT_STATE:
@@ -136,10 +136,10 @@ def read_above(run: FlowRun, of: object, name: str) -> object:
     assert isinstance(of, tuple)
     own, instance = of
     for base in bases_of(run, own)[1:]:
-        member = next((one for one in members_of(base) if one[0] == name), None) if isinstance(base, Class) else None
+        member = member_named(base.node, name) if isinstance(base, Class) else None
         if member is not None:
             assert isinstance(base, Class)
-            value = _member(run, base, *member[1:], instance if isinstance(instance, Object) else None)
+            value = _member(run, base, *member, instance if isinstance(instance, Object) else None)
             return Bound(value, (instance,)) if isinstance(value, Function) and instance is not None else value
     return External(f"super().{name}")
 
@@ -207,7 +207,7 @@ def write(run: FlowRun, owner: object, name: str, value: object) -> None:
         case Class():
             owner.made[name] = value
         case PackageModule(module=module):
-            run.globals[module.path, name] = value
+            run.globals[module.path, name], run.is_patched = value, True
         case Unknown() | External():
             if name in SETTINGS:
                 run.event("sets", owner, name, value)

@@ -6,7 +6,7 @@ import ast
 import builtins
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
@@ -18,7 +18,7 @@ from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size, has_width, is_large
 from cgmigrate.proof.flow.modules import Import
-from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, members_of
+from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, member_named, members_of
 from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
 from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, Handlers, RaisedError, state_of
 from cgmigrate.proof.flow.slices import Kept
@@ -61,8 +61,9 @@ _SHOWING = ("debug", "info", "warning", "warn", "error", "exception", "log", "pr
 
 def call(run: FlowRun, function: object, positional: list[object], named: dict[str, object]) -> object:
     """Return the value of a call."""
-    if isinstance(function, Bound):
-        return call(run, function.function, [*function.positional, *positional], {**function.named, **named})
+    while isinstance(function, Bound):
+        positional, named = [*function.positional, *positional], {**function.named, **named}
+        function = function.function
     if (method := _CALLS.get(type(function))) is not None:
         return method(run, function, positional, named)
     return _unknown(run, shown(function), positional, named)
@@ -127,17 +128,24 @@ def _needs_whole(value: object) -> bool:
     if isinstance(value, dict):
         return any(_needs_whole(key) or _needs_whole(part) for key, part in value.items())
     if isinstance(value, str):
-        return not KEPT_STATE.isdisjoint(_WORD.findall(value))
+        return not KEPT_STATE.isdisjoint(_words(value))
     return isinstance(value, (Function, Bound))
 
 
 def _names_setting(value: object, names: frozenset[str] = KEPT_STATE) -> bool:
     """Return whether a value has a text with the name of a setting."""
+    if isinstance(value, str):
+        return not names.isdisjoint(_words(value))
     if isinstance(value, (list, tuple, set)):
         return any(_names_setting(one, names) for one in value)
     if isinstance(value, dict):
         return any(_names_setting(key, names) or _names_setting(part, names) for key, part in value.items())
-    return isinstance(value, str) and not names.isdisjoint(_WORD.findall(value))
+    return False
+
+
+@lru_cache(maxsize=8192)
+def _words(text: str) -> Sequence[str]:
+    return _WORD.findall(text)
 
 
 def _not_followed(run: FlowRun, function: Function, positional: list[object], named: dict[str, object]) -> object:
@@ -191,6 +199,13 @@ def _decorated(run: FlowRun, function: Function) -> object:
 
 
 @lru_cache(maxsize=65536)
+def _parameters(own: ast.arguments) -> tuple[Sequence[str], Collection[str]]:
+    """Return the parameters that may be positional, and all that have names, in their order."""
+    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    return names, dict.fromkeys([*names, *(one.arg for one in own.kwonlyargs)])
+
+
+@lru_cache(maxsize=65536)
 def defaults_of(own: ast.arguments) -> dict[str, ast.expr]:
     """Return the defaults of parameters by their names."""
     names = [one.arg for one in (*own.posonlyargs, *own.args)]
@@ -204,20 +219,18 @@ def arguments_of(
 ) -> dict[str, object]:
     """Return the parameters of a function by their names."""
     own = function.node.args
-    names = [one.arg for one in (*own.posonlyargs, *own.args)]
+    names, every = _parameters(own)
     outer = Evaluator(run, function.module, function.scope or Scope())
     values: dict[str, object] = {}
-    defaults = defaults_of(own)
-    for name in (*names, *(one.arg for one in own.kwonlyargs)):
-        if name not in named and name not in names[: len(positional)]:
+    defaults, first = defaults_of(own), dict(zip(names, positional, strict=False))
+    for name in every:
+        if name not in named and name not in first:
             values[name] = outer.value(defaults[name]) if name in defaults else Unknown(f"parameter {name}")
             if name in defaults:
                 run.note(function.module, defaults[name])
-    values |= zip(names, positional, strict=False)
-    rest = {
-        key: value for key, value in named.items() if key not in names and key not in {o.arg for o in own.kwonlyargs}
-    }
-    values |= {key: value for key, value in named.items() if key not in rest}
+    values |= first
+    rest = {key: value for key, value in named.items() if key not in every}
+    values |= {key: value for key, value in named.items() if key in every}
     if own.kwarg is not None:
         values[own.kwarg.arg] = {key: value for key, value in rest.items() if key != "**"}
     elif rest and "**" not in rest:
@@ -242,14 +255,14 @@ def construct(run: FlowRun, of: Class, positional: list[object], named: dict[str
     made.of = of
     made.is_foreign = any(isinstance(one, External) and is_foreign(one.name) for one in every)
     _set_class_settings(run, made, bases)
-    maker = _member_named(bases, "__init__")
+    maker = _method_named(bases, "__init__")
     if maker is not None:
         call_function(run, maker, [made, *positional], named)
         return made
-    fields = [name for base in reversed(bases) for name, st, _ in members_of(base) if isinstance(st, ast.AnnAssign)]
+    fields = (name for base in reversed(bases) for name in _fields_of(base.node)) if positional else ()
     for name, value in {**dict(zip(dict.fromkeys(fields), positional, strict=False)), **named}.items():
         attributes.write(run, made, name, value)
-    after = _member_named(bases, "__post_init__")
+    after = _method_named(bases, "__post_init__")
     if after is not None:
         call_function(run, after, [made], {})
     return made
@@ -258,19 +271,28 @@ def construct(run: FlowRun, of: Class, positional: list[object], named: dict[str
 def _set_class_settings(run: FlowRun, made: Object, bases: list[Class]) -> None:
     """Give an object the settings that are in the bodies of its classes."""
     for base in reversed(bases):
-        for name, statement, value in members_of(base):
-            if value is not None and (name in KEPT_STATE):
-                run.note(base.module, statement)
-                default = attributes.field_default(run, base, value)
-                if default is not attributes.MISSING:
-                    attributes.write(run, made, name, default)
+        for name, statement, value in _settings_of(base.node):
+            run.note(base.module, statement)
+            default = attributes.field_default(run, base, value)
+            if default is not attributes.MISSING:
+                attributes.write(run, made, name, default)
 
 
-def _member_named(bases: list[Class], name: str) -> Function | None:
+@lru_cache(maxsize=65536)
+def _settings_of(node: ast.ClassDef) -> list[tuple[str, ast.stmt, ast.expr]]:
+    return [(name, st, value) for name, st, value in members_of(node) if value is not None and name in KEPT_STATE]
+
+
+@lru_cache(maxsize=65536)
+def _fields_of(node: ast.ClassDef) -> list[str]:
+    return [name for name, statement, _ in members_of(node) if isinstance(statement, ast.AnnAssign)]
+
+
+def _method_named(bases: list[Class], name: str) -> Function | None:
     for base in bases:
-        for own, statement, _ in members_of(base):
-            if own == name and isinstance(statement, ast.FunctionDef):
-                return Function(base.module, statement, base.scope, base)
+        statement, _ = member_named(base.node, name) or (None, None)
+        if isinstance(statement, ast.FunctionDef):
+            return Function(base.module, statement, base.scope, base)
     return None
 
 
@@ -519,7 +541,7 @@ def _dir(run: FlowRun, positional: list[object], _named: dict[str, object]) -> o
     if not isinstance(of, Class):
         return Unknown(f"dir({shown(positional)})")
     bases = [one for one in bases_of(run, of) if isinstance(one, Class)]
-    return sorted({name for base in bases for name, _, _ in members_of(base)})
+    return sorted({name for base in bases for name, _, _ in members_of(base.node)})
 
 
 def _vars(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:

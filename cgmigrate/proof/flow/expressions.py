@@ -51,8 +51,6 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.In: lambda left, right: left in right,
     ast.NotIn: lambda left, right: left not in right,
 }
-_SMALL = frozenset((bool, float, type(None), Member, Bound, *NAMED))
-"""The types of values that are never too large, and known."""
 
 
 class Evaluator:
@@ -65,22 +63,17 @@ class Evaluator:
 
     def value(self, node: ast.expr) -> object:
         """Return the value of an expression."""
-        self.run.step()
         method = _METHODS.get(type(node))
         if method is None:
             return Unknown(ast.unparse(node))
         value = method(self, node)
-        if type(value) in _SMALL:
-            return value
-        if isinstance(value, Attribute) and value.name == "property" and isinstance(value.owner, Bound):
-            value = self.run.call(value.owner, [], {})
-        if isinstance(value, (Unknown, Object)):
-            return self.run.resolved(value)
-        check_size(value)
-        return Unknown(shown(value)) if is_large(value) else value
+        settle = _SETTLED.get(type(value))
+        return value if settle is None else settle(self.run, value)
 
     def truth(self, value: object) -> bool:
         """Return whether a value is true; what is not known is decided."""
+        if isinstance(value, bool):
+            return value
         value = self.run.resolved(value)
         if isinstance(value, (Unknown, External)) or (isinstance(value, Object) and value.is_part):
             return bool(self.run.choose(f"truth of {shown(value)}", 2))
@@ -106,10 +99,13 @@ class Evaluator:
         return node.value
 
     def _name(self, node: ast.Name) -> object:
-        scope = self.scope.find(node.id)
-        if scope is not None:
-            return scope.names[node.id]
-        return global_name(self.run, self.module, node.id)
+        name = node.id
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.outer
+        return global_name(self.run, self.module, name)
 
     def _attribute(self, node: ast.Attribute) -> object:
         owner = self.value(node.value)
@@ -243,6 +239,7 @@ class Evaluator:
     def _bindings(self, generators: list[ast.comprehension]) -> Iterator[Evaluator]:
         first, rest = generators[0], generators[1:]
         for item in self.items(self.value(first.iter)) or []:
+            self.run.step()
             inner = Evaluator(self.run, self.module, Scope({}, self.scope))
             inner.bind(first.target, item)
             if all(inner.truth(inner.value(one)) for one in first.ifs):
@@ -318,10 +315,11 @@ class Evaluator:
         return Unknown("what is sent")
 
     def _call(self, node: ast.Call) -> object:
-        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
-            return self._super()
-        if isinstance(node.func, ast.Name) and node.func.id == "locals":
-            return self.scope.names
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals"):
+            if node.func.id == "locals":
+                return self.scope.names
+            if not node.args:
+                return self._super()
         function = self.value(node.func)
         positional = self._elements(node.args)
         named: dict[str, object] = {}
@@ -391,6 +389,32 @@ def _is_same(left: object, right: object) -> bool | Unknown:
     if isinstance(left, (Object, *NAMED)) or isinstance(right, (Object, *NAMED)):
         return left is right or (isinstance(left, External) and left == right)
     return left is right or (type(left) is type(right) and left == right and not isinstance(left, (list, dict, set)))
+
+
+def _of_property(run: FlowRun, value: Attribute) -> object:
+    if value.name != "property" or not isinstance(value.owner, Bound):
+        return value
+    own = run.call(value.owner, [], {})
+    settle = _SETTLED.get(type(own))
+    return own if settle is None else settle(run, own)
+
+
+def _sized(_run: FlowRun, value: object) -> object:
+    return Unknown(shown(value)) if is_large(value) else value
+
+
+def _checked(_run: FlowRun, value: object) -> object:
+    check_size(value)
+    return value
+
+
+_SETTLED: dict[type, Callable[[FlowRun, Any], object]] = {
+    **dict.fromkeys((Unknown, Object), FlowRun.resolved),
+    **dict.fromkeys((str, bytes, int), _sized),
+    **dict.fromkeys((dict, list, tuple, set, frozenset), _checked),
+    Attribute: _of_property,
+}
+"""What is done with a value of an expression: others are known, and never too large."""
 
 
 def evaluate_global(run: FlowRun, module: Module, node: ast.expr) -> object:

@@ -25,7 +25,9 @@ class NotFollowedError(Exception):
 
 def check_size(value: object) -> None:
     """Raise NotFollowedError for a collection with too many parts, also for one that contains itself."""
-    waiting, left = [value] if isinstance(value, _COLLECTIONS) else [], MOST_PARTS - 1
+    if not value or not isinstance(value, _COLLECTIONS):
+        return
+    waiting, left = [value], MOST_PARTS - 1
     while waiting:
         one = waiting.pop()
         parts: Iterable[object] = chain(one, one.values()) if isinstance(one, dict) else one

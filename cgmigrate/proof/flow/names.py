@@ -7,6 +7,7 @@ import builtins
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
+from itertools import islice
 
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.proof.flow.limits import NotFollowedError
@@ -19,11 +20,35 @@ from cgmigrate.proof.flow.world import is_enumeration
 def global_name(run: FlowRun, module: Module, name: str) -> object:
     """Return what a name at the top of a module is."""
     key = module.path, name
-    if key in run.globals:
-        return run.globals[key]
-    run.touch(module, name)
-    run.globals[key] = Unknown(f"{name} of {module.path}")
-    run.globals[key] = value = _bound(run, module, name)
+    known = None if run.is_patched else run.side.names.get(key)
+    if known is None:
+        if key in run.globals:
+            run.computed += 1
+        else:
+            run.globals[key] = Unknown(f"{name} of {module.path}")
+            run.globals[key] = _found(run, module, name)
+    elif run.is_finding or key not in run.globals:
+        value, touched = known
+        for one in touched:
+            run.touch(*one)
+        run.globals[key] = class_of(run, value.module, value.node) if isinstance(value, Class) else value
+    return run.globals[key]
+
+
+def _found(run: FlowRun, module: Module, name: str) -> object:
+    """Return what a name is; where nothing is computed for it, it is the same for all paths."""
+    before = run.computed, run.touched, run.is_finding
+    run.touched, run.is_finding = {one: set() for one in islice(run.touched, 1)}, True
+    try:
+        run.touch(module, name)
+        value = _bound(run, module, name)
+        if run.computed == before[0] and not run.is_patched:
+            touched = [(one, own) for one, every in run.touched.items() for own in every]
+            run.side.names[module.path, name] = value, touched
+    finally:
+        inner, (_, run.touched, run.is_finding) = run.touched, before
+        for one, names in inner.items():
+            run.touched.setdefault(one, set()).update(names)
     return value
 
 
@@ -180,13 +205,19 @@ def is_foreign(name: str) -> bool:
     return not (_is_plain_base(name) or name.startswith("megatron.core."))
 
 
-def members_of(one: Class) -> Sequence[tuple[str, ast.stmt, ast.expr | None]]:
-    """Return the attributes in the body of a class: each name with its statement, and its value if it has one."""
-    return _members(one.node)
+def member_named(node: ast.ClassDef, name: str) -> tuple[ast.stmt, ast.expr | None] | None:
+    """Return the first attribute of a name in the body of a class, as `members_of` does."""
+    return _first_members(node).get(name)
 
 
 @lru_cache(maxsize=65536)
-def _members(node: ast.ClassDef) -> list[tuple[str, ast.stmt, ast.expr | None]]:
+def _first_members(node: ast.ClassDef) -> dict[str, tuple[ast.stmt, ast.expr | None]]:
+    return {name: (statement, value) for name, statement, value in reversed(members_of(node))}
+
+
+@lru_cache(maxsize=65536)
+def members_of(node: ast.ClassDef) -> Sequence[tuple[str, ast.stmt, ast.expr | None]]:
+    """Return the attributes in the body of a class: each name with its statement, and its value if it has one."""
     result: list[tuple[str, ast.stmt, ast.expr | None]] = []
     for statement in node.body:
         match statement:

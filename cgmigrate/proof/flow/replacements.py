@@ -31,6 +31,7 @@ class Replacement:
 
     def enter(self, run: FlowRun) -> object:
         """Replace the attribute, and return what it is then."""
+        run.is_patched = True
         table, key = self._table(run)
         self._before = table.get(key, _MISSING)
         table[key] = self.value

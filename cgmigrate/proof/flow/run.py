@@ -22,7 +22,8 @@ Line = tuple[str, int]
 """A file, by its real path, and the number of a line."""
 MOST_PATHS = 64
 _MOST_CHOICES = 16
-_MOST_STEPS = 20_000
+_MOST_STEPS = 5_000
+"""The statements and calls of a path at most."""
 _DEEPEST = 40
 KEPT_STATE = frozenset((*SETTINGS, *TRACKERS))
 """What is the state of an object: the settings, and the flags of random numbers."""
@@ -61,6 +62,8 @@ class Side:
     slice: Slice
     changes: Mapping[str, Mapping[int, frozenset[Name]]]
     """The changes at the lines of files; empty for edited texts."""
+    names: dict[tuple[str, str], tuple[object, Sequence[tuple[Module, str]]]] = field(default_factory=dict)
+    """What names at the tops of modules are for all paths, with all names that were looked for."""
     _noted: dict[ast.AST, tuple[frozenset[Line], frozenset[Name]]] = field(default_factory=dict)
 
     def noted(self, module: Module, node: ast.stmt | ast.expr) -> tuple[frozenset[Line], frozenset[Name]]:
@@ -118,11 +121,18 @@ class FlowRun:
     """Whether it sets something of an object that other code gives."""
     is_reading: bool = False
     """Whether the current statement uses what is read of settings."""
+    is_patched: bool = False
+    """Whether it has set names of modules."""
+    is_finding: bool = False
+    """Whether it looks for what a name of a module is."""
+    computed: int = 0
+    """How often it has computed what a name of a module is, or used what it had computed."""
     depth: int = 0
     steps: int = 0
 
     def evaluate(self, module: Module, node: ast.expr) -> object:
         """Return the value of an expression at the top of a module."""
+        self.computed += 1
         return self.handlers.evaluate(self, module, node)
 
     def call(self, function: object, positional: list[object], named: dict[str, object]) -> object:

@@ -84,6 +84,7 @@ class Slice:
         self._indices: dict[Module, _Index] = base._indices if base else {}
         self._lines: dict[tuple[Module, str], tuple[int, list[int]]] = {}
         self._readers: tuple[int, set[str]] = (-1, set())
+        self._worded: dict[tuple[ast.AST, Module], bool] = {}
         self._kept: dict[ast.AST, tuple[int, object, Kept]] = {}
 
     def add(self, modules: Iterable[Module]) -> None:
@@ -97,6 +98,7 @@ class Slice:
         while new and before != (before := self._count()):
             # The lines of modules are found once for each pass.
             self.version += 1
+            self._worded = {}
             for module in self._modules:
                 self._grow(module)
 
@@ -152,7 +154,10 @@ class Slice:
 
     def has_words(self, node: ast.stmt | ast.expr, module: Module) -> bool:
         """Return whether a statement has a word that matters; of a function, its body."""
-        return _has_line(_body(node), self._lines_of(module))
+        key = node, module
+        if key not in self._worded:
+            self._worded[key] = _has_line(_body(node), self._lines_of(module))
+        return self._worded[key]
 
     def follows(self, node: AnyFunction, module: Module) -> bool:
         """Return whether a function is followed: it has words, or had them before the edits."""

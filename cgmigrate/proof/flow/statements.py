@@ -41,20 +41,20 @@ def execute(own: Evaluator, body: Sequence[ast.stmt], kept: Kept) -> None:
     for statement in body:
         if statement not in kept.statements:
             continue
-        own.run.step()
-        before, own.run.is_reading = own.run.is_reading, statement in kept.reading
+        run = own.run
+        run.step()
+        before, run.is_reading = run.is_reading, statement in kept.reading
         try:
-            if type(statement) in _COMPOUND:
-                _COMPOUND[type(statement)](own, statement, kept)
+            if (compound := _COMPOUND.get(type(statement))) is not None:
+                compound(own, statement, kept)
                 continue
-            own.run.note(own.module, statement)
-            method = _SIMPLE.get(type(statement))
-            if method is not None:
-                method(own, statement)
+            run.note(own.module, statement)
+            if (simple := _SIMPLE.get(type(statement))) is not None:
+                simple(own, statement)
             elif not isinstance(statement, ast.Pass):
                 raise NotFollowedError(f"it has a statement that cgmigrate does not follow (line {statement.lineno})")
         finally:
-            own.run.is_reading = before
+            run.is_reading = before
 
 
 # --- simple statements ----------------------------------------------------------------------------

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cgmigrate.proof.flow.limits import check_size, short
 
@@ -153,30 +153,31 @@ def shown(value: object) -> str:
 def _shown(value: object, depth: int) -> str:
     if depth < 0:
         return "..."
-    if isinstance(value, (list, tuple)):
-        return f"[{', '.join(_shown(one, depth - 1) for one in value)}]"
-    if isinstance(value, (set, frozenset)):
-        return f"{{{', '.join(sorted(_shown(one, depth - 1) for one in value))}}}"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{_shown(key, depth)}: {_shown(part, depth - 1)}' for key, part in value.items())}}}"
-    return _shown_one(value, depth)
+    show = _SHOWN.get(type(value))
+    return show(value, depth) if show is not None else repr(value)
 
 
-def _shown_one(value: object, depth: int) -> str:
-    text = ""
-    match value:
-        case Unknown(key=key) | Object(key=key):
-            text = f"<{key}>"
-        case External(name=name) | Builtin(name=name) | Function(name=name):
-            text = name
-        case Class(node=node):
-            text = node.name
-        case Member(name=name):
-            text = f"{value.of}.{name}"
-        case Bound(function=function):
-            text = f"{_shown(function, depth - 1)}(...)"
-        case Attribute(owner=owner, name=name):
-            text = f"{_shown(owner, depth - 1)}.{name}"
-        case PackageModule():
-            text = "module"
-    return text or repr(value)
+def _shown_list(value: Iterable[object], depth: int) -> str:
+    return f"[{', '.join([_shown(one, depth - 1) for one in value])}]"
+
+
+def _shown_set(value: Iterable[object], depth: int) -> str:
+    return f"{{{', '.join(sorted(_shown(one, depth - 1) for one in value))}}}"
+
+
+def _shown_dict(value: dict[object, object], depth: int) -> str:
+    return f"{{{', '.join([f'{_shown(key, depth)}: {_shown(part, depth - 1)}' for key, part in value.items()])}}}"
+
+
+_SHOWN: dict[type, Callable[[Any, int], str]] = {
+    **dict.fromkeys((Unknown, Object), lambda one, _depth: f"<{one.key}>"),
+    **dict.fromkeys((External, Builtin, Function), lambda one, _depth: one.name),
+    **dict.fromkeys((list, tuple), _shown_list),
+    **dict.fromkeys((set, frozenset), _shown_set),
+    dict: _shown_dict,
+    Class: lambda one, _depth: one.node.name,
+    Member: lambda one, _depth: f"{one.of}.{one.name}",
+    Bound: lambda one, depth: f"{_shown(one.function, depth - 1)}(...)",
+    Attribute: lambda one, depth: f"{_shown(one.owner, depth - 1)}.{one.name}",
+    PackageModule: lambda _one, _depth: "module",
+}
