@@ -20,7 +20,7 @@ from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, member_named, members_of
 from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
-from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, Handlers, RaisedError, state_of
+from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, Handlers, RaisedError, add_lines, bits, state_of
 from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
@@ -118,7 +118,7 @@ def _note_test(run: FlowRun, function: Function) -> None:
     """Note the lines of a function of tests: what one does not reach is known as well if it is withheld."""
     node, path = function.node, function.module.path
     if run.is_test and run.side.changes and is_test(path):
-        run.lines.update((path, line) for line in range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        add_lines(run.lines, {path: bits(node.lineno, node.end_lineno or node.lineno)})
 
 
 def _needs_whole(value: object) -> bool:

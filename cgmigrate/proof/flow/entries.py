@@ -14,7 +14,18 @@ from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import class_of, holds_in, is_record
-from cgmigrate.proof.flow.run import WHOLE, FlowRun, Frozen, Line, Name, Side, StateNeededError, paths_of, state_of
+from cgmigrate.proof.flow.run import (
+    WHOLE,
+    FlowRun,
+    Frozen,
+    Lines,
+    Name,
+    Side,
+    StateNeededError,
+    add_lines,
+    paths_of,
+    state_of,
+)
 from cgmigrate.proof.flow.slices import AnyFunction, functions_of
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
@@ -66,10 +77,12 @@ class EntryResult:
 
     outcomes: list[Outcome] = field(default_factory=list)
     touched: dict[Module, set[str]] = field(default_factory=dict)
-    lines: set[Line] = field(default_factory=set)
+    lines: Lines = field(default_factory=dict)
     needs_state: bool = False
     error: str = ""
     uses: frozenset[Name] = frozenset()
+    paths: Sequence[FlowRun] = ()
+    """The paths before the edits, of what uses changes."""
 
     @property
     def is_known(self) -> bool:
@@ -97,12 +110,15 @@ def entries_of(module: Module, side: Side) -> Iterator[Entry]:
         yield Entry(module.path, TOP, (0, module.text.count("\n") + 1), sets)
 
 
-def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None) -> EntryResult:
-    """Return what an entry point does before and after the edits; ``pair`` is the state of arguments."""
+def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None, known: EntryResult | None) -> EntryResult:
+    """Return what an entry point does before and after the edits; ``pair`` is the state of arguments.
+
+    ``known`` is what it does with other edits.
+    """
     states = (((), ()), pair) if pair not in (None, ((), ())) else (((), ()),)
     state = None if pair is None else len(states) - 1
     both = [one[0] for one in states if one], [one[1] for one in states if one]
-    own = _Evaluation(entry, old, new, both, state)
+    own = _Evaluation(entry, old, new, both, state, EntryResult(paths=known.paths if known else ()))
     try:
         own.run()
     except StateNeededError:
@@ -127,14 +143,16 @@ class _Evaluation:
 
     def run(self) -> None:
         try:
-            every = self._paths(self.old, None)
+            every = self.result.paths or self._paths(self.old, None)
         except NotFollowedError:
             # No edit changes that.
             self.result.touched = {}
             raise
+        self._note(every, is_new=False)
+        self.result.paths = every if self.result.uses else ()
         for before in every:
             self.result.uses |= before.uses
-            self.result.lines |= before.lines
+            add_lines(self.result.lines, before.lines)
             if before.outcome.startswith("raises") and (before.is_test or not before.refuses):
                 self.result.outcomes.append(Outcome(frozenset(), is_useless=True))
             elif self._is_same(before):
@@ -155,7 +173,7 @@ class _Evaluation:
 
     def _is_by_release(self, before: FlowRun, after: FlowRun) -> bool:
         """Return whether the new release makes the same of the old text: then no edit makes the difference."""
-        on_target = Side(self.old.modules, self.new.world, self.old.slice, self.old.changes)
+        on_target = self.old.under(self.new.world)
         return any(
             not _compared(self.entry, unedited, after, on_target, self.new).difference
             for unedited in self._paths(on_target, before)

@@ -24,7 +24,7 @@ from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.names import holds_in
 from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
 from cgmigrate.proof.flow.replacements import may_replace, replaces
-from cgmigrate.proof.flow.run import Line, Name, Side
+from cgmigrate.proof.flow.run import Line, Lines, Name, Side, add_lines, bits
 from cgmigrate.proof.flow.slices import Slice
 from cgmigrate.proof.flow.states import Pair, Pool
 from cgmigrate.proof.flow.world import World
@@ -77,11 +77,12 @@ class Proofs:
 
     def accounted(self) -> frozenset[Line]:
         """Return the lines whose use of settings is known: those that were evaluated, and those of shims."""
-        lines = set[Line]()
+        followed: Lines = {}
         for (entry, _), known in self._known.items():
             last = known[-1]
             if not last.error and (last.is_known if is_test(entry.path) else entry.name != TOP or entry.sets):
-                lines |= last.lines
+                add_lines(followed, last.lines)
+        lines = {(path, at) for path, own in followed.items() for at in range(own.bit_length()) if own >> at & 1}
         readers = {one.path for one in self.changes if one.reads and one.name not in self.failed}
         for path in self.seeds:
             module = self.modules.read(path)
@@ -164,10 +165,10 @@ class Proofs:
 
     def _open_unreached(self) -> None:
         """Evaluate functions with settings as entry points that no other code reaches."""
-        lines = {line for known in self._known.values() for one in known if not one.error for line in one.lines}
-        for entry in list(self._closed):
-            if not any((entry.path, line) in lines for line in range(entry.lines[0], entry.lines[1] + 1)):
-                self._closed.remove(entry)
+        lines: Lines = {}
+        for one in (one for known in self._known.values() for one in known if not one.error):
+            add_lines(lines, one.lines)
+        self._closed = {one for one in self._closed if lines.get(one.path, 0) & bits(*one.lines)}
 
     def _is_closed(self, entry: Entry, followed: Collection[str]) -> bool:
         """Return whether only code that is followed calls a function: it is private, and no other file names it."""
@@ -258,7 +259,7 @@ class Proofs:
         known = self._known.setdefault((entry, pair), [])
         result = next((one for one in reversed(known) if holds_in(new.modules, one.touched)), None)
         if result is None:
-            result = evaluate(entry, old, new, pair)
+            result = evaluate(entry, old, new, pair, known[-1] if known else None)
             known.append(result)
         return result
 

@@ -20,6 +20,8 @@ Name = tuple[str, int]
 """The name of a change: its file, and its number there."""
 Line = tuple[str, int]
 """A file, by its real path, and the number of a line."""
+Lines = dict[str, int]
+"""The lines of files, by their real paths: a number with a bit for each line."""
 MOST_PATHS = 64
 _MOST_CHOICES = 16
 _MOST_STEPS = 5_000
@@ -64,17 +66,23 @@ class Side:
     """The changes at the lines of files; empty for edited texts."""
     names: dict[tuple[str, str], tuple[object, Sequence[tuple[Module, str]]]] = field(default_factory=dict)
     """What names at the tops of modules are for all paths, with all names that were looked for."""
-    _noted: dict[ast.AST, tuple[frozenset[Line], frozenset[Name]]] = field(default_factory=dict)
+    _noted: dict[ast.AST, tuple[int, frozenset[Name]]] = field(default_factory=dict)
 
-    def noted(self, module: Module, node: ast.stmt | ast.expr) -> tuple[frozenset[Line], frozenset[Name]]:
+    _others: dict[World, Side] = field(default_factory=dict)
+
+    def under(self, world: World) -> Side:
+        """Return the same code under another release."""
+        return self._others.setdefault(world, Side(self.modules, world, self.slice, self.changes))
+
+    def noted(self, module: Module, node: ast.stmt | ast.expr) -> tuple[int, frozenset[Name]]:
         """Return the lines of some code, of a statement those before what is inside of it, and the changes there."""
         if node not in self._noted:
             inner, last = getattr(node, "body", None), node.end_lineno or node.lineno
             if isinstance(inner, list):
                 last = max(node.lineno, inner[0].lineno - 1)
-            span, changes = range(node.lineno, last + 1), self.changes.get(module.path, {})
-            uses = frozenset(name for line in span for name in changes.get(line, ()))
-            self._noted[node] = frozenset((module.path, line) for line in span), uses
+            changes = self.changes.get(module.path, {})
+            uses = frozenset(name for line in range(node.lineno, last + 1) for name in changes.get(line, ()))
+            self._noted[node] = bits(node.lineno, last), uses
         return self._noted[node]
 
 
@@ -102,7 +110,7 @@ class FlowRun:
     uses: set[Name] = field(default_factory=set)
     touched: dict[Module, set[str]] = field(default_factory=dict)
     """The modules that it uses, that of the entry point first, with the names at their tops that it looks for."""
-    lines: set[Line] = field(default_factory=set)
+    lines: Lines = field(default_factory=dict)
     """The lines of the statements that were evaluated."""
     globals: dict[tuple[str, str], object] = field(default_factory=dict)
     classes: dict[ast.ClassDef, object] = field(default_factory=dict)
@@ -187,7 +195,7 @@ class FlowRun:
         """Note the changes at the lines of some code; what is inside of a statement is noted when it is reached."""
         if self.side.changes:
             lines, uses = self.side.noted(module, node)
-            self.lines |= lines
+            self.lines[module.path] = self.lines.get(module.path, 0) | lines
             self.uses |= uses
 
     def note_function(self, name: str) -> None:
@@ -202,6 +210,13 @@ class FlowRun:
     def event(self, *parts: object) -> None:
         """Note what other code can see."""
         self.events.append(" ".join(map(shown, parts)))
+
+    def end(self) -> None:
+        """Forget what only the evaluation itself needs."""
+        self.globals, self.classes, self.bases = {}, {}, {}
+        self.objects = {key: one for key, one in self.objects.items() if one.is_holder or one.is_bare}
+        for one in self.objects.values():
+            one.fields = {name: one.fields[name] for name in KEPT_STATE & one.fields.keys()}
 
     # --- objects ----------------------------------------------------------------------------------
 
@@ -242,6 +257,17 @@ class FlowRun:
         if self.known and isinstance(value, (Unknown, Object)):
             return self.known.get(shown(value), value)
         return value
+
+
+def bits(first: int, last: int) -> int:
+    """Return the number with a bit for each of some lines."""
+    return (2 << last) - (1 << first)
+
+
+def add_lines(lines: Lines, more: Lines) -> None:
+    """Add lines of files to others."""
+    for path, own in more.items():
+        lines[path] = lines.get(path, 0) | own
 
 
 def _is_known(value: object) -> bool:
@@ -295,6 +321,7 @@ def paths_of(
             run.outcome = f"returns {shown(evaluate(run))}"
         except RaisedError as error:
             run.outcome, run.refuses = f"raises {error.name}", error.is_explicit
+        run.end()
         free = [one for key, one in run.choices.items() if key not in run.decided]
         chosen = [one for one, _ in free]
         done.append((chosen, run))

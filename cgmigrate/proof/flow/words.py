@@ -24,7 +24,8 @@ class Words:
 
     @cached_property
     def _by_file(self) -> dict[str, frozenset[bytes]]:
-        return {path: _words_in(path) for path in self.list_files()}
+        known: dict[bytes, bytes] = {}
+        return {path: _words_in(path, known) for path in self.list_files()}
 
     def files_with(self, names: Collection[str]) -> Iterator[str]:
         """Yield the files that contain one of some names."""
@@ -34,7 +35,7 @@ class Words:
                 yield path
 
 
-def _words_in(path: str) -> frozenset[bytes]:
+def _words_in(path: str, known: dict[bytes, bytes]) -> frozenset[bytes]:
     data = bytes_if_readable(path, _MOST_BYTES) or b""
     spelled = (ANY_SPELLING.encode(),) if _SPELLED.search(data) else ()
-    return frozenset((*_WORD.findall(data), *spelled))
+    return frozenset(known.setdefault(one, one) for one in {*_WORD.findall(data), *spelled})
