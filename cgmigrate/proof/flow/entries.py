@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, call_function, defaults_of
@@ -26,7 +25,7 @@ from cgmigrate.proof.flow.run import (
     paths_of,
     state_of,
 )
-from cgmigrate.proof.flow.slices import AnyFunction, functions_of
+from cgmigrate.proof.flow.slices import AnyFunction, functions_in
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
 from cgmigrate.proof.flow.values import Class, External, Function, Object, Scope, Unknown, shown
@@ -98,7 +97,7 @@ class EntryResult:
 def entries_of(module: Module, side: Side) -> Iterator[Entry]:
     """Yield the entry points of a module that touch settings."""
     entries = dict[str, Entry]()
-    for name, node in functions_of(module.tree.body):
+    for name, node in functions_in(module):
         if side.slice.is_entry(node, module):
             lines = node.lineno, node.end_lineno or node.lineno
             entries[name] = Entry(module.path, name, lines, side.slice.sets(node, module))
@@ -213,17 +212,12 @@ class _Evaluation:
                 self.result.uses |= run.uses
 
 
-@lru_cache(maxsize=8192)
-def _functions(module: Module) -> dict[str, AnyFunction]:
-    return dict(functions_of(module.tree.body))
-
-
 def _start(entry: Entry, run: FlowRun, module: Module) -> object:
     if entry.name == TOP:
         own = Evaluator(run, module, Scope())
         execute(own, module.tree.body, run.side.slice.kept(module.tree, module))
         return None
-    node = _functions(module).get(entry.name)
+    node = dict(functions_in(module)).get(entry.name)
     if node is None:
         raise NotFollowedError("its file does not define it")
     function = _function(entry, run, module, node)

@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
-from cgmigrate.proof.flow.slices import Slice, functions_of
+from cgmigrate.proof.flow.slices import Slice, functions_in
 from cgmigrate.proof.flow.values import Member, Object, Unknown, shown
 from cgmigrate.proof.flow.world import SAMPLES, SETTINGS, TRACKERS, World
 
@@ -202,7 +202,7 @@ class FlowRun:
         """Note the changes in all functions of a name, of which a piece of code may use any."""
         for path, lines in self.side.changes.items():
             module = self.side.modules.read(path)
-            for full, node in functions_of(module.tree.body) if module is not None else ():
+            for full, node in functions_in(module) if module is not None else ():
                 if full.rpartition(".")[2] == name:
                     span = range(node.lineno, (node.end_lineno or node.lineno) + 1)
                     self.uses |= {one for line in span for one in lines.get(line, ())}

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.project.paths import is_test
@@ -30,24 +32,21 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
-@dataclass(slots=True)
-class _Index:
-    """Where the words of a text are: the lines with each, those where it is set, and those where it is no path."""
+_Index = dict[str, list[int]]
+"""Where the words of a text are: four times the line of each, and what it is there."""
+_PATH, _STORED, _CALLED = 0, 1, 2
+"""A word before a dot, one that is set, any other."""
+_EVERY = (_PATH, _STORED, _CALLED)
 
-    every: dict[str, list[int]] = field(default_factory=dict)
-    stored: dict[str, list[int]] = field(default_factory=dict)
-    called: dict[str, list[int]] = field(default_factory=dict)
 
-    def read(self, module: Module) -> None:
-        """Read the words of a module."""
-        self.every[DYNAMIC] = self.stored[DYNAMIC] = self.called[DYNAMIC] = dynamic_lines(module)
-        for number, line in enumerate(module.text.split("\n"), 1):
-            for word, after in _WORD.findall(line):
-                self.every.setdefault(word, []).append(number)
-                if after == "=" or (after and after[0] in "-+*/|&"):
-                    self.stored.setdefault(word, []).append(number)
-                elif after != ".":
-                    self.called.setdefault(word, []).append(number)
+def _index_of(module: Module) -> _Index:
+    index: _Index = {DYNAMIC: [4 * line + kind for line in dynamic_lines(module) for kind in _EVERY]}
+    for number, line in enumerate(module.text.split("\n"), 1):
+        for word, after in _WORD.findall(line):
+            is_stored = after == "=" or (after and after[0] in "-+*/|&")
+            kind = _STORED if is_stored else _PATH if after == "." else _CALLED
+            index.setdefault(sys.intern(word), []).append(4 * number + kind)
+    return index
 
 
 @dataclass(slots=True)
@@ -106,7 +105,7 @@ class Slice:
         return len(self.functions) + len(self.writers) + len(self.paths) + len(self.tables)
 
     def _grow(self, module: Module) -> None:
-        for name, node in functions_of(module.tree.body):
+        for name, node in functions_in(module):
             # What others a method calls is not known by its name: many classes have such a method.
             writes = self._sets_in(module) if "." in name else self._writes_in(module)
             sets = _has_line(_body(node), writes)
@@ -181,63 +180,57 @@ class Slice:
         return _has_line(_body(node), self._readers_in(module))
 
     def _readers_in(self, module: Module) -> list[int]:
-        index = self._index(module)
         if self._readers[0] != self.version:
             self._readers = self.version, self.functions - self.writers
-        return self._matching(module, "readers", [(SETTINGS, index.every), (self._readers[1], index.called)])
+        return self._matching(module, "readers", [(SETTINGS, _EVERY), (self._readers[1], (_CALLED,))])
 
     def lines_with(self, word: str, module: Module) -> list[int]:
         """Return the lines of a module with a word."""
-        return self._index(module).every.get(word, [])
+        return [one >> 2 for one in self._index(module).get(word, ())]
 
     def whole(self, node: ast.AST) -> Kept:
         """Return all statements of a function: one that computes with what is known."""
-        body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
-        statements = set(_statements(body))
+        statements = _every_statement(node)
         return Kept(statements, reading=statements)
 
     def inner(self, node: ast.AST, module: Module) -> Kept:
         """Return all statements of an inner function, which works with variables of another one."""
         kept = self.kept(node, module)
-        return Kept(set(_statements(node.body)), reading=kept.reading)  # type: ignore[attr-defined]
+        return Kept(_every_statement(node), reading=kept.reading)
 
     # --- lines ------------------------------------------------------------------------------------
 
     def _settings_in(self, module: Module) -> list[int]:
         """Return the lines of a module with names of settings."""
-        return self._matching(module, "settings", [(SETTINGS | self.tables, self._index(module).every)])
+        return self._matching(module, "settings", [(SETTINGS, _EVERY), (self.tables, _EVERY)])
 
     def _writes_in(self, module: Module) -> list[int]:
         """Return the lines of a module that set settings, or call functions that do."""
-        index = self._index(module)
-        tables = [(self.settings, index.stored), (self.tables, index.every), (self.writers, index.called)]
-        return self._matching(module, "writes", tables)
+        words = [(self.settings, (_STORED,)), (self.tables, _EVERY), (self.writers, (_CALLED,))]
+        return self._matching(module, "writes", words)
 
     def _sets_in(self, module: Module) -> list[int]:
-        return self._matching(module, "sets", [(self.settings, self._index(module).stored)])
+        return self._matching(module, "sets", [(self.settings, (_STORED,))])
 
     def _leads_in(self, module: Module) -> list[int]:
         """Return the lines of a module that set attributes which lead to objects with settings."""
-        return self._matching(module, "leads", [(self.paths, self._index(module).stored)])
+        return self._matching(module, "leads", [(self.paths, (_STORED,))])
 
     def _lines_of(self, module: Module) -> list[int]:
-        index = self._index(module)
-        names = self.settings | self.tables
-        tables = [(names, index.every), (self.paths, index.stored), (self.functions, index.called)]
-        return self._matching(module, "words", tables)
+        words = [(self.settings, _EVERY), (self.tables, _EVERY), (self.paths, (_STORED,)), (self.functions, (_CALLED,))]
+        return self._matching(module, "words", words)
 
     def _index(self, module: Module) -> _Index:
         if module not in self._indices:
-            self._indices[module] = _Index()
-            self._indices[module].read(module)
+            self._indices[module] = _index_of(module)
         return self._indices[module]
 
-    def _matching(
-        self, module: Module, kind: str, tables: Iterable[tuple[Set[str], dict[str, list[int]]]]
-    ) -> list[int]:
+    def _matching(self, module: Module, kind: str, every: Iterable[tuple[Set[str], Sequence[int]]]) -> list[int]:
         version, lines = self._lines.get((module, kind), (-1, []))
         if version != self.version:
-            lines = sorted({line for words, table in tables for word in words & table.keys() for line in table[word]})
+            index = self._index(module)
+            some = ((index[word], kinds) for words, kinds in every for word in words & index.keys())
+            lines = sorted({one >> 2 for places, kinds in some for one in places if one & 3 in kinds})
             self._lines[module, kind] = self.version, lines
         return lines
 
@@ -256,6 +249,9 @@ class _Keeping:
     """The variables that are computed from settings."""
     aliases: set[str] = field(default_factory=set)
     """The variables that have functions which set settings: `for change in (one, other):`."""
+    _lines: set[int] = field(default_factory=set)
+    """The lines with variables that are computed from settings."""
+    _alias_lines: set[int] = field(default_factory=set)
     _passed: set[str] = field(default_factory=set)
     """These variables, and the functions that set settings."""
     _paths: set[str] = field(default_factory=set)
@@ -306,27 +302,26 @@ class _Keeping:
             return False
         if isinstance(statement, _DEFINITIONS):
             return self.slice.has_words(statement, self.module)
-        nodes = heads_of(statement) if bodies_of(statement) else [statement]
-        is_tainted = any(self._has_taint(one) for one in nodes)
+        nodes = _own_parts(statement)
+        is_read = is_tainted = any(
+            self.slice.has_readers(one, self.module) or _is_on(one, self._lines) for one in nodes
+        )
         if is_tainted:
             self.kept.reading.add(statement)
-        if is_tainted:
-            self.tainted.update(bound_by(statement))
-        is_read = is_tainted or any(self.slice.has_words(one, self.module) for one in nodes)
-        is_read = is_read or any(self._has_name(one, self.aliases) for one in nodes)
+            self._name(statement, self.tainted, self._lines)
+        is_read = is_read or any(self.slice.has_words(one, self.module) for one in nodes)
+        is_read = is_read or any(_is_on(one, self._alias_lines) for one in nodes)
         if is_read and any(passes_function(one, self._passed) for one in nodes):
-            self.aliases.update(bound_by(statement))
+            self._name(statement, self.aliases, self._alias_lines)
             self._passed |= self.aliases
         return is_read
 
-    def _has_name(self, node: ast.stmt | ast.expr, names: Iterable[str]) -> bool:
-        span = _body(node)
-        return any(_has_line(span, self.slice.lines_with(name, self.module)) for name in names)
-
-    def _has_taint(self, node: ast.stmt | ast.expr) -> bool:
-        if self.slice.has_readers(node, self.module):
-            return True
-        return self._has_name(node, self.tainted)
+    def _name(self, statement: ast.stmt, names: set[str], lines: set[int]) -> None:
+        """Add the variables that a statement binds, and the lines with them."""
+        for name in bound_by(statement):
+            if name not in names:
+                names.add(name)
+                lines.update(self.slice.lines_with(name, self.module))
 
     def _is_needed(self, statement: ast.stmt) -> bool:
         if isinstance(statement, (ast.Global, ast.Nonlocal)) or self._fills(statement):
@@ -339,7 +334,7 @@ class _Keeping:
         """Return whether a statement defines or calls an inner function that adds to a collection which is needed."""
         if isinstance(statement, ast.ClassDef) or (bodies_of(statement) and not isinstance(statement, _DEFINITIONS)):
             return False
-        nodes = walk(statement) if self._has_name(statement, ("lambda",)) else ()
+        nodes = walk(statement) if _has_line(_body(statement), self.slice.lines_with("lambda", self.module)) else ()
         has_inner = isinstance(statement, _DEFINITIONS) or any(isinstance(one, ast.Lambda) for one in nodes)
         for node in walk(statement) if has_inner or self._filling else ():
             match node:
@@ -377,7 +372,7 @@ class _Keeping:
         if isinstance(statement, _DEFINITIONS):
             self.needed.update(node.id for node in walk(statement) if isinstance(node, ast.Name))
             return
-        for root in heads_of(statement) if bodies_of(statement) else [statement]:
+        for root in _own_parts(statement):
             for node in walk(root):
                 match node:
                     case ast.Name(id=name):
@@ -411,6 +406,15 @@ class _Keeping:
             self.kept.observed.add(statement)
         for one in inner:
             self._observe(one, ends_others=ends_others)
+
+
+def _is_on(node: ast.stmt | ast.expr, lines: set[int]) -> bool:
+    return bool(lines) and not lines.isdisjoint(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+
+
+def _own_parts(statement: ast.stmt) -> Sequence[ast.stmt | ast.expr]:
+    """Return a simple statement, or the expressions of a compound one."""
+    return heads_of(statement) if bodies_of(statement) else [statement]
 
 
 def _gives(statement: ast.stmt) -> bool:
@@ -448,6 +452,11 @@ def _own_lines(node: ast.ClassDef) -> tuple[int, int]:
     return node.lineno, (first or (node.end_lineno or node.lineno) + 1) - 1
 
 
+@lru_cache(maxsize=8192)
+def _every_statement(node: ast.AST) -> set[ast.stmt]:
+    return set(_statements(node.body))  # type: ignore[attr-defined]
+
+
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for one in body:
         yield one
@@ -464,7 +473,8 @@ def has_effect(statement: ast.stmt) -> bool:
     return True
 
 
-def bodies_of(statement: ast.stmt) -> list[ast.stmt]:
+@lru_cache(maxsize=65536)
+def bodies_of(statement: ast.stmt) -> Sequence[ast.stmt]:
     """Return the statements directly below a compound statement."""
     result: list[ast.stmt] = []
     if not (hasattr(statement, "body") or isinstance(statement, ast.Match)):
@@ -500,8 +510,13 @@ def passes_function(node: ast.AST, names: Set[str]) -> bool:
     return any(isinstance(one, ast.Name) and one.id in names and id(one) not in called for one in walk(node))
 
 
-def bound_by(statement: ast.stmt) -> Iterator[str]:
-    """Yield the variables that a simple statement, a loop or a definition binds."""
+@lru_cache(maxsize=65536)
+def bound_by(statement: ast.stmt) -> Sequence[str]:
+    """Return the variables that a simple statement, a loop or a definition binds."""
+    return tuple(_bound_by(statement))
+
+
+def _bound_by(statement: ast.stmt) -> Iterator[str]:
     match statement:
         case ast.Assign(targets=targets) | ast.Delete(targets=targets):
             yield from _names_in(targets)
@@ -523,6 +538,12 @@ def _names_in(targets: Iterable[ast.expr]) -> Iterator[str]:
             yield from _names_in(target.elts)
         elif isinstance(target, ast.Starred):
             yield from _names_in([target.value])
+
+
+@lru_cache(maxsize=8192)
+def functions_in(module: Module) -> Sequence[tuple[str, AnyFunction]]:
+    """Return the functions and methods of a module."""
+    return list(functions_of(module.tree.body))
 
 
 def functions_of(body: Iterable[ast.stmt], prefix: str = "") -> Iterator[tuple[str, AnyFunction]]:
