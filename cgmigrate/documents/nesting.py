@@ -1,6 +1,6 @@
 """A file with parts in other syntaxes: a document of the file itself, and one of each part.
 
-A part is a text that a program gets out of the file, such as a here-document or a command line in a value. Its
+A part is a text that a program gets out of the file: a here-document, or a code block of a page. Its
 document is that of its own syntax; spans and edits are mapped to those of the file. A fix is checked twice: the part is
 read again as its document, and the file around the parts is read again with the parts as they were.
 """
@@ -10,14 +10,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from cgmigrate.documents.code import CannotMapError, CodeText
 from cgmigrate.documents.comments import Comment
 from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Document, Inside, Problem, Site, Use
 from cgmigrate.documents.text_document import TextDocument
-from cgmigrate.megatron.settings import Missing, Settings, Undecided
+from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
 
@@ -36,10 +36,8 @@ class NestedText:
     """A text in another syntax inside a file.
 
     ``number`` is its place among the texts of the file that may be parts, ``span`` is where all of it is. ``name`` is
-    that of a file in its syntax. ``is_whole`` says that no other text belongs to its command lines, ``has_comments``
-    that comments of its syntax can be in it. ``escaped`` returns new code as the file writes it, and raises
-    CannotMapError. ``blocked_by`` says why it is not rewritten. ``written_otherwise`` are words of the code that the
-    file writes otherwise, each with how. ``risk`` says why its fixes are not safe.
+    that of a file in its syntax. ``is_whole`` says that no other text belongs to its command lines. ``escaped``
+    returns new code as the file writes it, and raises CannotMapError.
     """
 
     number: int
@@ -47,24 +45,11 @@ class NestedText:
     code: CodeText
     name: str
     is_whole: bool = True
-    has_comments: bool = True
     escaped: Callable[[str], str] = as_written
-    blocked_by: str = ""
-    written_otherwise: Mapping[str, str] = field(default_factory=dict)
-    risk: str = ""
-
-    def shown(self, text: str) -> str:
-        """Return a text about the code with words as the file writes them."""
-        for word, written in self.written_otherwise.items():
-            text = text.replace(word, written)
-        return text
 
     def use(self, use: Use) -> Use:
         """Return a use in the code as one in the file."""
-        value = use.value
-        if self.written_otherwise and isinstance(value, Undecided):
-            value = replace(value, text=self.shown(value.text))
-        return replace(use, value=value, span=self.code.span(use.span))
+        return replace(use, span=self.code.span(use.span))
 
     def edit(self, edit: Edit, file: str) -> Edit:
         """Return the edit of the file that makes an edit of the part. Raises CannotMapError."""
@@ -176,7 +161,6 @@ class NestingDocument(TextDocument):
             written=written,
             inherits=tuple(index + first for index in site.inherits),
             linked=tuple(index + first for index in site.linked),
-            blocked_by=part.blocked_by or site.blocked_by,
             inside=Inside(part.number, tuple(one.document.top_level), site.inside),
             commands=tuple(replace(command, place=(part.number, *command.place)) for command in site.commands),
         )
@@ -184,7 +168,7 @@ class NestingDocument(TextDocument):
     def _problem(self, problem: Problem, part: NestedText) -> Problem:
         """Return a problem of a part as one of the file: it is not rewritten."""
         advice = problem.advice or (f"write `{problem.replacement}`" if problem.replacement else "")
-        return Problem(problem.kind, part.code.span(problem.span), part.shown(problem.message), advice=advice)
+        return Problem(problem.kind, part.code.span(problem.span), problem.message, advice=advice)
 
     @property
     def uses(self) -> Sequence[Use]:
@@ -197,7 +181,7 @@ class NestingDocument(TextDocument):
         inside = [
             replace(comment, span=one.part.code.span(comment.span))
             for one in self._parts
-            if one.part.has_comments and not one.problem
+            if not one.problem
             for comment in one.document.comments()
         ]
         outside = self._outside(outer, [comment.span.start for comment in outer])
@@ -205,7 +189,7 @@ class NestingDocument(TextDocument):
 
     def joined_lines(self) -> Sequence[Span]:
         """Return the parts of several lines that no comment can be in; see ``comments.Commented``."""
-        parts = [one for one in self._parts if one.part.has_comments and not one.problem]
+        parts = [one for one in self._parts if not one.problem]
         spans = [one.part.span for one in parts]
         outer = [span for span in self.outer.joined_lines() if not any(_overlap(span, one) for one in spans)]
         return [*outer, *(one.part.code.span(span) for one in parts for span in one.document.joined_lines())]
@@ -257,7 +241,7 @@ class NestingDocument(TextDocument):
         one = self._part_of(index)
         if one is None:
             return self.outer.risk(self._outer_index(index))
-        if reason := one.document.risk(index - one.first_site) or one.part.risk or self.outer.risk(-1):
+        if reason := one.document.risk(index - one.first_site) or self.outer.risk(-1):
             return reason
         return _MERGED.format(one.document.builds_on) if one.document.builds_on else ""
 

@@ -63,7 +63,6 @@ Syntax.YAML = register(
         "YAML",
         ("yaml", "yml"),
         "cgmigrate.documents.yaml:YamlDocument",
-        parts="cgmigrate.documents.yaml.parts:parts_of",
     )
 )
 Syntax.PYTHON = register(

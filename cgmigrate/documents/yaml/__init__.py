@@ -3,7 +3,6 @@
 * Text and nodes: ``tree``, ``lines``, ``merges``, ``alias_paths``.
 * Sites: ``keys`` and ``values``.
 * Beside them: ``parse_errors``, ``references`` to other files, ``command_lines`` inside values.
-* Command lines in values: ``parts``, with ``scalar_code``.
 * Rewriting: ``site_rewriter`` and ``line_edits``; ``equivalence`` compares the file before and after.
 """
 

@@ -1,7 +1,4 @@
-"""Deprecated names in command lines inside values.
-
-Those in values that are read as command lines (``parts``) are no problems of the file.
-"""
+"""Deprecated names in command lines inside values, which are not rewritten."""
 
 from __future__ import annotations
 
