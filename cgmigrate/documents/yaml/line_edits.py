@@ -9,10 +9,8 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.documents.yaml.lines import Lines
-from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, nodes_in
+from cgmigrate.documents.yaml.tree import Node, colon_of, nodes_in
 from cgmigrate.text.edits import Edit
-
-_BEFORE_ITEM = re.compile(r"[ \t]*(?:-[ \t]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,113 +78,29 @@ class LineEdits:
 
     def _drop(self, mapping: Node, removed: Sequence[int], site: int) -> None:
         pairs = list(mapping.pairs())
-        if len(removed) == len(pairs) and self._emptied(mapping, pairs):
-            return
-        spans = [(key.outer, _end_of((key, value))) for key, value in pairs]
         if mapping.flow:
-            self.drop_from_flow(spans, removed, pairs)
-            return
-        first = self.lines.start(spans[0][0])
-        shares_line = not self.lines.is_blank(first, spans[0][0])
+            raise CannotEditError(site, "the pair to delete is between brackets")
+        first = pairs[0][0].outer
+        if 0 in removed and not self.lines.is_blank(self.lines.start(first), first):
+            raise CannotEditError(site, "the key shares its line with something else")
+        if len(removed) == len(pairs):
+            removed = self._emptied(mapping, pairs)
         for at in removed:
-            if at or not shares_line:
-                self._cut_pair(pairs, at)
-        if shares_line and 0 in removed:
-            if not _BEFORE_ITEM.fullmatch(self.text, first, spans[0][0]):
-                raise CannotEditError(site, "the key shares its line with something else")
-            self._drop_behind_dash(spans, removed)
-
-    def _emptied(self, mapping: Node, pairs: Sequence[tuple[Node, Node]]) -> bool:
-        """Write ``{}`` for a mapping that loses all its pairs; return False if comments between braces stay."""
-        text, (first, value) = self.text, pairs[0]
-        if mapping.flow:
-            gaps = [text[a:b] for a, b in _gaps(mapping, pairs)]
-            if "#" in "".join(gaps):
-                return False
-            self.replace(mapping.start, mapping.end, "{}")
-            return True
-        line = self.lines.start(first.outer)
-        if not self.lines.is_blank(line, first.outer) or mapping.key is None or mapping.outer < mapping.start:
-            # Behind a dash, at the top of the file, or behind an anchor: instead of the first pair.
-            self.replace(first.outer, self.lines.content_end(_end_of((first, value))), "{}")
-            rest = range(1, len(pairs))
-        else:
-            colon = colon_of(text, mapping.key) or mapping.key.end
-            self.replace(colon, colon, " {}")
-            rest = range(len(pairs))
-        for at in rest:
             self._cut_pair(pairs, at)
-        return True
+
+    def _emptied(self, mapping: Node, pairs: Sequence[tuple[Node, Node]]) -> Sequence[int]:
+        """Write ``{}`` for a mapping that loses all its pairs; return those that are to be cut."""
+        if mapping.key is None or mapping.outer < mapping.start:
+            # At the top of the file, or behind an anchor: instead of the first pair.
+            self.replace(pairs[0][0].outer, self.lines.content_end(_end_of(pairs[0])), "{}")
+            return range(1, len(pairs))
+        colon = colon_of(self.text, mapping.key) or mapping.key.end
+        self.replace(colon, colon, " {}")
+        return range(len(pairs))
 
     def _cut_pair(self, pairs: Sequence[tuple[Node, Node]], at: int) -> None:
         first = self._comment_above(self.lines.start(pairs[at][0].outer), pairs, at)
         self.cut(first, self.end_of_pair(pairs[at]))
-
-    def _drop_behind_dash(self, spans: Sequence[tuple[int, int]], removed: Sequence[int]) -> None:
-        """Remove the first pairs of a mapping behind ``- ``: the next one moves up."""
-        start, end = spans[0]
-        following = next(at for at in range(len(spans)) if at not in set(removed))
-        gaps = [(self.lines.content_end(spans[at - 1][1]), spans[at][0]) for at in range(1, following + 1)]
-        if all(self.lines.is_blank(*gap) for gap in gaps):
-            # The lines between are part of this, so they are not cut again.
-            inside = [change for change in self._lines_changed if start <= change.start < spans[following][0]]
-            self._lines_changed = [change for change in self._lines_changed if change not in inside]
-            self.replace(start, spans[following][0], "")
-            return
-        # Comments between belong to what follows: the dash stays alone above them.
-        dash = start
-        while self.text[dash - 1] in " \t":
-            dash -= 1
-        self.replace(dash, self.lines.content_end(end), "")
-
-    def drop_from_flow(
-        self,
-        spans: Sequence[tuple[int, int]],
-        removed: Sequence[int],
-        pairs: Sequence[tuple[Node, Node]] = (),
-    ) -> None:
-        """Remove items of a flow collection, each with the comma behind it, the last with the one before."""
-        last, going = len(spans) - 1, set(removed)
-        commas = [comma_behind(self.text, end) for _, end in spans]
-        kept = [at for at in range(len(spans)) if at not in going]
-        single = list(removed)
-        if last in removed and commas[last] is None and kept:
-            comma = commas[kept[-1]]
-            assert comma is not None  # another item follows
-            run = range(kept[-1] + 1, last + 1)
-            between = [(comma + 1, spans[run[0]][0]), *((spans[at - 1][1], spans[at][0]) for at in run[1:])]
-            behind = self.text[spans[last][1] : self.lines.content_end(spans[last][1])].lstrip(" \t")
-            if "#" not in behind[:1] and not any("#" in self.text[a:b] for a, b in between):
-                self.replace(comma, spans[last][1], "")
-                single = [at for at in removed if at < run[0]]
-            else:
-                self.replace(comma, comma + 1, "")
-        for at in single:
-            behind_it = commas[at]
-            end = spans[at][1] if behind_it is None else behind_it + 1
-            self._drop_item(spans[at][0], end, (pairs, at) if pairs else None)
-
-    def _drop_item(self, start: int, end: int, pair: tuple[Sequence[tuple[Node, Node]], int] | None) -> None:
-        first = self.lines.start(start)
-        if self.has_its_lines(start, end):
-            if pair:
-                first = self._comment_above(first, *pair)
-            self.cut(first, self.lines.end(end))
-            return
-        rest = self.text[end : self.lines.content_end(end)]
-        blanks = len(rest) - len(rest.lstrip(" \t"))
-        if rest[blanks : blanks + 1] not in ("", "#") and rest[0] not in "}]":
-            self.replace(start, end + blanks, "")
-        else:
-            # At the end of its line or before the bracket, behind something else.
-            head = self.text[first:start]
-            kept = head.rstrip(" \t")
-            self.replace(start - (len(head) - len(kept) if kept else 0), end, "")
-
-    def has_its_lines(self, start: int, end: int) -> bool:
-        """Whether a span has lines of its own, apart from a comment behind it."""
-        tail = self.text[end : self.lines.content_end(end)].lstrip(" \t")
-        return self.lines.is_blank(self.lines.start(start), start) and (not tail or tail[0] == "#")
 
     def _comment_above(self, line: int, pairs: Sequence[tuple[Node, Node]], at: int, *, is_moved: bool = False) -> int:
         """Return where the comment lines directly above begin that name this pair's key and no other; else the line.
@@ -242,21 +156,6 @@ class LineEdits:
 
 def _end_of(pair: tuple[Node, Node]) -> int:
     return max(pair[0].end, pair[1].end)
-
-
-def _gaps(mapping: Node, pairs: Sequence[tuple[Node, Node]]) -> Iterator[tuple[int, int]]:
-    """Yield the spans between the pairs of a flow mapping and at its ends."""
-    at = mapping.start
-    for pair in pairs:
-        yield at, pair[0].outer
-        at = _end_of(pair)
-    yield at, mapping.end
-
-
-def comma_behind(text: str, end: int) -> int | None:
-    """Return where the comma behind an item of a flow collection is; None when there is none."""
-    at = GAP.match(text, end).end()  # type: ignore[union-attr]
-    return at if text[at : at + 1] == "," else None
 
 
 def anchors_in(nodes: Sequence[Node]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from cgmigrate.documents.changes import Add, Change, Remove, Rename, Revalue, changes, same
 from cgmigrate.documents.sites import CannotEditError, Site
 from cgmigrate.documents.yaml.keys import MappingNodes, is_flag, section_of
-from cgmigrate.documents.yaml.line_edits import LineEdits, anchors_in, comma_behind, in_quotes, indent_of
+from cgmigrate.documents.yaml.line_edits import LineEdits, anchors_in, in_quotes, indent_of
 from cgmigrate.documents.yaml.section_moves import SectionMoves
 from cgmigrate.documents.yaml.tree import GAP, Node, colon_of, plain_node
 from cgmigrate.documents.yaml.values import scalar_value
@@ -199,7 +199,7 @@ class YamlSiteRewriter:
         if node.flow and not staying:
             self.writer.replace(node.start, node.end, "[]")
         elif node.flow:
-            self.writer.drop_from_flow([(item.outer, item.end) for item in node.items], removed)
+            self._without_items_in_brackets(node, staying)
         elif not staying:
             self._replace_block(colon_of(self.text, key) or key.end, node, "[]")
         else:
@@ -209,6 +209,13 @@ class YamlSiteRewriter:
                     dash = GAP.match(self.text, node.items[at - 1].end).end()  # type: ignore[union-attr]
                 if at in removed:
                     self.writer.cut(self.lines.start(dash), self.lines.end(max(dash, item.end)))
+
+    def _without_items_in_brackets(self, node: Node, staying: Sequence[int]) -> None:
+        start, end = node.items[0].outer, node.items[-1].end
+        if re.search(r"[#\n\r\x85\u2028\u2029]", self.text[start:end]):
+            self._refuse("the list has several lines")
+        kept = (node.items[at] for at in staying)
+        self.writer.replace(start, end, ", ".join(self.text[item.outer : item.end] for item in kept))
 
     # -- adding
 
@@ -223,15 +230,7 @@ class YamlSiteRewriter:
             + self._literal(add.value, key, node.target, self.mapping.flow)
         )
         end = max(key.end, node.end)
-        if not self.mapping.flow:
+        if self.mapping.flow:
+            self.writer.replace(end, end, ", " + pair)
+        else:
             self.writer.insert_line(self.lines.end(end), indent_of(self.text, self.lines.start(key.start), key) + pair)
-            return
-        comma = comma_behind(self.text, end)
-        if not self.writer.has_its_lines(key.outer, end if comma is None else comma + 1):
-            blanks = " " if comma is None or self.text[comma + 1] in " \t\r\n" else ""
-            self.writer.replace(end, end, "," + blanks + pair)
-            return
-        indent = self.text[self.lines.start(key.start) : key.start]
-        if comma is None:
-            self.writer.replace(end, end, ",")
-        self.writer.insert_line(self.lines.end(end if comma is None else comma), indent + pair + ("," if comma else ""))
