@@ -10,7 +10,7 @@ from rule_pages import applicability
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.catalogue import Setting
 from cgmigrate.megatron.releases import KNOWN, OLDEST
-from cgmigrate.report.settings import releases_of
+from cgmigrate.report.release_tables import releases_of
 
 FAMILIES = {
     "CG0": "Files and values that cannot be read",

@@ -20,8 +20,7 @@ from cgmigrate.project.paths import file_and_line, openable_path
 from cgmigrate.text.escaping import in_line, in_text
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.explained_files import ExplainedFile
-    from cgmigrate.lint.objects import ExplainedObject
+    from cgmigrate.lint.objects import ExplainedFile, ExplainedObject
     from cgmigrate.lint.rules import Rule
     from cgmigrate.megatron.releases import Release
 
@@ -92,7 +91,7 @@ def _is_like_path(name: str, path: str) -> bool:
 
 def _explain_file(topic: Topic, path: str, line: int | None) -> int:
     """Print the objects of a file, or the one at a line; return the exit status."""
-    from cgmigrate.lint.explained_files import explain_file
+    from cgmigrate.lint.objects import explain_file
     from cgmigrate.project.cascade import Configurations
     from cgmigrate.project.inputs import InputError
     from cgmigrate.project.options import RunOptions
@@ -187,8 +186,7 @@ def _setting_text(topic: Topic, rules: Mapping[str, Rule]) -> str:
     """
     from cgmigrate.megatron import catalogue
     from cgmigrate.megatron.tables import load
-    from cgmigrate.report.release_tables import setting_text
-    from cgmigrate.report.settings import entry_text
+    from cgmigrate.report.release_tables import entry_text, setting_text
 
     known = catalogue.load((*configured_folders(topic.folders), *topic.folders))
     setting, text = known.get(topic.name), setting_text(topic.name, load())

@@ -127,7 +127,6 @@ class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """Return the known releases that begin with the text."""
-        from cgmigrate.cli.completion import releases
 
         return releases(incomplete)
 
@@ -144,14 +143,12 @@ class ReleaseType(click.ParamType):  # type: ignore[type-arg]  # generic since c
 
 def complete_codes(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the rule codes that begin with the text."""
-    from cgmigrate.cli.completion import codes
 
     return codes(incomplete)
 
 
 def complete_explained(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the rule codes and the settings that begin with the text."""
-    from cgmigrate.cli.completion import codes, settings
 
     return [*codes(incomplete), *settings(incomplete)]
 
@@ -396,3 +393,36 @@ def _reporting_options() -> list[Callable[..., Any]]:
             help="Use colors. With `auto`, only on a terminal; NO_COLOR and FORCE_COLOR override that.",
         ),
     ]
+
+
+def codes(prefix: str) -> list[CompletionItem]:
+    """Return the codes of rules that begin with ``prefix``, each with the rule's summary."""
+    from click.shell_completion import CompletionItem
+
+    from cgmigrate.lint.rules import load
+    from cgmigrate.megatron.rule_data import RuleError
+
+    try:
+        rules = load()
+    except RuleError:
+        return []
+    return [CompletionItem(r.id, help=r.summary) for r in rules.values() if r.id.startswith(prefix.upper())]
+
+
+def settings(prefix: str) -> list[CompletionItem]:
+    """Return the settings of the catalogue whose names begin with ``prefix``, each with its summary."""
+    from click.shell_completion import CompletionItem
+
+    from cgmigrate.megatron.catalogue import load
+
+    known = load().settings.values()
+    return [CompletionItem(one.name, help=one.summary) for one in known if prefix and one.name.startswith(prefix)]
+
+
+def releases(prefix: str) -> list[CompletionItem]:
+    """Return the known releases of megatron-core that begin with ``prefix``."""
+    from click.shell_completion import CompletionItem
+
+    from cgmigrate.megatron.releases import ACCEPTED
+
+    return [CompletionItem(str(release)) for release in ACCEPTED if str(release).startswith(prefix)]

@@ -39,7 +39,7 @@ def test_rules(folder: str | None, mcore: Sequence[str] = ()) -> int:
     ``mcore`` are releases of megatron-core that build the settings of its entries; the installed one is added.
     """
     from cgmigrate.lint.rule_tests import run_folder, run_shipped
-    from cgmigrate.report.rule_tests import tested_text, totals
+    from cgmigrate.report.explain import tested_text, totals
 
     tested = []
     with command_errors():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.megatron.catalogue import Catalogue
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import MergedValue, Settings, Undecided
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +92,25 @@ def changed_names(left: Settings, right: Settings) -> frozenset[str]:
 def same(left: object, right: object) -> bool:
     """Whether two values are equal and of one type, so that True is not 1."""
     return type(left) is type(right) and left == right
+
+
+# --- merged settings ------------------------------------------------------------------------------
+
+_REASON = "different values in the mappings that `<<` merges, and the version of PyYAML decides which one takes effect"
+
+
+def together(sources: Sequence[Mapping[str, object]]) -> dict[str, object]:
+    """Return the values of mappings without an order; one that differs among them is a ``MergedValue``."""
+    result: dict[str, object] = {}
+    for source in reversed(sources):
+        for name, value in source.items():
+            is_alike = name not in result or same(result[name], value)
+            result[name] = value if is_alike else _either(name, sources)
+    return result
+
+
+def _either(name: str, sources: Sequence[Mapping[str, object]]) -> MergedValue:
+    """Return the value that is one of several; the text says of which, so that other values make it another one."""
+    values = [source[name] for source in sources if name in source]
+    texts = (value.text if isinstance(value, Undecided) else str(value) for value in values)
+    return MergedValue(" or ".join(dict.fromkeys(texts)), _REASON)

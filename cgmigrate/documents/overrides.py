@@ -6,9 +6,30 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from cgmigrate.documents.command_line_values import number_in
 from cgmigrate.megatron.catalogue import Catalogue, Setting, SettingKind
 from cgmigrate.megatron.settings import Missing, Undecided
+
+# --- values ---------------------------------------------------------------------------------------
+
+
+def value_of_words(setting: Setting, words: Sequence[str]) -> object:
+    """Return the value of a setting that takes words: a list for a list and for several words, or else the word."""
+    if setting.kind is SettingKind.LIST or len(words) != 1:
+        return list(words)
+    return number_in(words[0]) if setting.kind is SettingKind.NUMBER else words[0]
+
+
+def number_in(text: str) -> object:
+    """Return the number that a word is; any other word as it is."""
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text
+
+
+# --- overrides ------------------------------------------------------------
 
 ELSEWHERE = "`{prefix}` overrides a configuration that this file does not show"
 """Why a fix of an override is not safe."""

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.changes import same
-from cgmigrate.documents.merging import together
+from cgmigrate.documents.changes import same, together
 from cgmigrate.documents.sites import Site
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Settings

@@ -19,14 +19,13 @@ from itertools import chain, takewhile
 
 from cgmigrate.linking.class_changes import class_changes_in, stand_ins_in
 from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
-from cgmigrate.linking.data_readers import JSON_WORDS, YAML_WORDS, DataReaders
 from cgmigrate.linking.entry_filters import VIEWS, EntryFilter, filters_in, flags_made_in
 from cgmigrate.linking.name_appearances import SoughtNames, words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
 from cgmigrate.linking.near_texts import NearTexts
+from cgmigrate.linking.program_files import JSON_WORDS, YAML_WORDS, DataReaders
 from cgmigrate.linking.project_texts import ProjectTexts, project_around
 from cgmigrate.linking.python_places import python_places_in
-from cgmigrate.linking.section_uses import uses_of_sections
 from cgmigrate.linking.text_tools import (
     SHELL,
     TextChange,
@@ -39,7 +38,7 @@ from cgmigrate.linking.text_tools import (
     tools_about,
 )
 from cgmigrate.linking.value_reads import read_otherwise
-from cgmigrate.linking.whole_mappings import passed_in, whole_uses_in
+from cgmigrate.linking.whole_mappings import passed_in, uses_of_sections, whole_uses_in
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.file_search import FileSearch

@@ -7,22 +7,230 @@ attribute is false where the flag has its new name.
 
 from __future__ import annotations
 
+import ast
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.programs import PROGRAM
+from cgmigrate.documents.python.source import last_name
+from cgmigrate.documents.python.use_owners import OTHER_SYSTEMS
 from cgmigrate.documents.sites import Site
-from cgmigrate.linking.argument_reads import arguments_in
-from cgmigrate.linking.option_definitions import options_defined
 from cgmigrate.linking.program_files import ProgramFiles, text_of_code
 from cgmigrate.megatron.settings import MODULES, SCOPE
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.paths import is_test
-from cgmigrate.text.files import bytes_if_readable, line_of_match, text_if_readable
+from cgmigrate.text.files import bytes_if_readable, line_of_match, read_bytes, text_if_readable
 from cgmigrate.text.remembered import remembered
+
+_DESCRIBES = re.compile(r"^add_(opt|arg|flag|param)|(option|argument|flag)$|^define", re.IGNORECASE)
+"""The name of a function that describes an option."""
+_DESCRIPTION = frozenset(
+    ("default", "type", "choices", "action", "help", "nargs", "dest", "is_flag", "required", "const", "metavar")
+)
+"""Arguments of such a function."""
+_BY_FIELDS = re.compile(
+    r"HfArgumentParser|TrlParser|\b(tyro|simple_parsing|pyrallis|draccus|jsonargparse|typer|fire|datargs|cyclopts|"
+    r"pydantic_settings|LightningCLI|plac|argh|clize|defopt)\b"
+)
+"""Libraries that make options of the fields of a class or the parameters of a function."""
+_TAKES_NAMES = re.compile(r"add_(option|argument|flag|param)\w*|option|argument|flag|define\w*", re.IGNORECASE)
+"""The name of a function that describes options whose names code computes."""
+_MAY_NAME = (ast.Constant, ast.AnnAssign, ast.arg)
+_READS_WORDS = frozenset(("argv", "getopt", "gnu_getopt", "docopt"))
+"""What code reads a command line with, without a parser."""
+
+
+def options_defined(path: str, options: Collection[str]) -> Mapping[str, int]:
+    """Return those of some options (``--cuda-graph-scope``) that a file defines, each with its first line.
+
+    A file that cannot be read defines none.
+    """
+    try:
+        text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
+        every = _in_shell(text, options) if not path.endswith(".py") else _in_python(text, options)
+        return first_lines(every, options)
+    except OSError:
+        return {}
+
+
+def _in_shell(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Yield the options that a branch of ``case``, or a test of an argument, names."""
+    for option in options:
+        pattern = rf"(?<![\w-]){re.escape(option)}(=?\*)?[\"']?\s*(\)|\|)|=\s*[\"']?{re.escape(option)}[\"']?\s*\]"
+        for match in re.finditer(pattern, text):
+            yield option, text.count("\n", 0, match.start()) + 1
+
+
+def _in_python(text: str, options: Collection[str]) -> Iterator[tuple[str, int]]:
+    nodes = list(walk(parsed(text) or ast.Module([], [])))
+    by_fields = _BY_FIELDS.search(text) is not None or any(map(_takes_computed_name, nodes))
+    words = [word for word in _READS_WORDS if word in text]
+    reads_words = any(getattr(node, name, "") in words for node in nodes if words for name in ("id", "attr", "name"))
+    for node in nodes:
+        described = _described(node)
+        for option in options if described or isinstance(node, _MAY_NAME) else ():
+            name = option.lstrip("-").replace("-", "_")
+            is_named = by_fields and (_is_text_of(node, option, name) or _is_field(node, name))
+            if is_named or option in described or (reads_words and _is_word_of(node, option)):
+                yield option, getattr(node, "lineno", 1)
+
+
+def _described(node: ast.AST) -> list[str]:
+    """Return the options that a node describes, if it is a call that does."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=arguments, keywords=keywords):
+            if _DESCRIBES.search(name) or any(one.arg in _DESCRIPTION for one in keywords):
+                return [option for one in (*arguments, *(two.value for two in keywords)) for option in _spelled(one)]
+    return []
+
+
+def _spelled(node: ast.expr) -> list[str]:
+    """Return the options that an argument names: click writes ``--graphs/--no-graphs``."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return re.split(r"[/,\s]+", text)
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            return [option for one in elements for option in _spelled(one)]
+    return []
+
+
+def _takes_computed_name(node: ast.AST) -> bool:
+    """Return whether a node is a call that describes an option with a name that is computed."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[first, *_]):
+            return bool(_TAKES_NAMES.fullmatch(name)) and not isinstance(first, ast.Constant)
+    return False
+
+
+def _is_text_of(node: ast.AST, option: str, name: str) -> bool:
+    return isinstance(node, ast.Constant) and node.value in (option, option.lstrip("-"), name)
+
+
+def _is_word_of(node: ast.AST, option: str) -> bool:
+    """Return whether a text has an option, with or without its dashes, as a word of its own."""
+    words = re.findall(r"[\w-]+", node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else []
+    return option in words or words == [option.lstrip("-")]
+
+
+def _is_field(node: ast.AST, name: str) -> bool:
+    """Return whether a node is a field of a class, or a parameter, of a name."""
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=field)):
+            return field == name
+        case ast.arg(arg=parameter):
+            return parameter == name
+    return False
+
+
+_MOST_BYTES = 1024 * 1024
+_ARGUMENTS = re.compile(r"(.*_)?m?args|arguments|namespace|opts?|options|flags", re.IGNORECASE)
+"""The name of parsed arguments."""
+_PARSES = re.compile(r"(get|parse)_(\w+_)?args")
+"""The name of a function that returns them."""
+_CONFIGURATION = re.compile(r"self|cls|.*(model|config|cfg|conf|provider)", re.IGNORECASE)
+"""The name of an object that is no parsed arguments."""
+_MAKES_CONFIGURATION = re.compile(r"[A-Z]\w*(Config|Provider|ModelConfiguration)|replace|override")
+_OTHERS = re.compile(rf"^\s*(?:from|import)\s+({'|'.join(sorted(OTHER_SYSTEMS))}|onnxruntime\w*)\b", re.MULTILINE)
+"""Imports of systems that have settings of these names, too."""
+
+
+def arguments_in(path: str, names: Collection[str], *, by_name: bool) -> Mapping[str, int]:
+    """Return the settings that a file may use of parsed arguments, each with its first line.
+
+    ``by_name`` are only those of an object that has the name of parsed arguments, or is parsed. Of the scope, which
+    arguments lack since 0.18, only what sets it counts. A file that cannot be read as code uses what it names.
+    """
+    text = text_if_readable(path, _MOST_BYTES)
+    if text is None or (_OTHERS.search(text) and "megatron" not in text):
+        return {}
+    tree = parsed(text)
+    if tree is not None:
+        return first_lines(_uses_by_name(tree) if by_name else _uses(tree), names)
+    words = ((one[0], text.count("\n", 0, one.start()) + 1) for one in re.finditer(r"\w+", text) if one[0] in names)
+    return first_lines(words, names)
+
+
+def first_lines(uses: Iterable[tuple[str, int]], names: Collection[str]) -> dict[str, int]:
+    """Return the first line of each of some names."""
+    lines: dict[str, int] = {}
+    for name, line in uses:
+        if name in names:
+            lines[name] = min(line, lines.get(name, line))
+    return lines
+
+
+def _uses(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield the names of settings that code may use of parsed arguments, each with its line."""
+    of_configurations = {id(part) for node in walk(tree) for part in _of_configuration(node)}
+    for node in walk(tree):
+        if id(node) in of_configurations:
+            continue
+        name, sets = _named(node)
+        if name and (sets or name != SCOPE):
+            yield name, getattr(node, "lineno", 1)
+
+
+def _uses_by_name(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield the names of settings that code uses of what is named like parsed arguments, each with its line."""
+    for node in walk(tree):
+        match node:
+            case ast.Attribute(value=owner, attr=name, ctx=context) if _is_arguments(owner):
+                if name != SCOPE or not isinstance(context, ast.Load):
+                    yield name, node.lineno
+            case (
+                ast.Call(func=ast.Name(), args=[owner, ast.Constant(value=str() as name), *_])
+                | ast.Subscript(value=owner, slice=ast.Constant(value=str() as name))
+                | ast.Call(func=ast.Attribute(value=owner), args=[ast.Constant(value=str() as name), *_])
+                | ast.Compare(left=ast.Constant(value=str() as name), comparators=[owner])
+            ) if name != SCOPE and _is_arguments(owner):
+                yield name, node.lineno
+
+
+def _is_arguments(node: ast.expr) -> bool:
+    """Return whether an expression is parsed arguments, or a dict of them, as far as names show."""
+    match node:
+        case ast.Call(func=ast.Name(id="vars"), args=[inner]) | ast.Attribute(value=inner, attr="__dict__"):
+            return _is_arguments(inner)
+        case ast.Call(func=func):
+            return _PARSES.fullmatch(last_name(func)) is not None
+    return _ARGUMENTS.fullmatch(last_name(node)) is not None
+
+
+def _named(node: ast.AST) -> tuple[str, bool]:
+    """Return the name that a node has, empty if it has none, and whether it may set the attribute of that name."""
+    match node:
+        case ast.Attribute(attr=name, ctx=context):
+            return name, not isinstance(context, ast.Load)
+        case ast.Constant(value=str() as name) | ast.arg(arg=name):
+            return name, False
+        case ast.keyword(arg=str() as name):
+            return name, True
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return name, False
+    return "", False
+
+
+def _of_configuration(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield what sets settings of configurations: keywords of what makes one, and attributes.
+
+    What reads one may get the value of a flag: Megatron-LM makes its configurations from the arguments.
+    """
+    match node:
+        case ast.Call(func=func, keywords=keywords) if _MAKES_CONFIGURATION.fullmatch(last_name(func)):
+            yield from keywords
+        case ast.Call(func=ast.Name(id="setattr"), args=[owner, ast.Constant() as key, *_]) if _CONFIGURATION.fullmatch(
+            last_name(owner)
+        ):
+            yield key
+        case ast.Attribute(value=owner, ctx=ast.Store()) if _CONFIGURATION.fullmatch(last_name(owner)):
+            yield node
+        case ast.Attribute(value=ast.Name(id="self" | "cls")):
+            yield node
+
 
 _DEFINITIONS = "arguments.py"
 """The file of ``megatron/training`` that defines the arguments."""

@@ -15,6 +15,10 @@ from itertools import chain
 from cgmigrate.documents.python.nodes import parents_in, parsed, walk
 from cgmigrate.documents.python.scopes import returned_by
 from cgmigrate.documents.python.source import dotted, last_name
+from cgmigrate.linking.name_places import CODE
+from cgmigrate.linking.project_texts import ProjectTexts
+from cgmigrate.linking.text_tools import TextPlace
+from cgmigrate.megatron.source_trees import is_part_of_megatron
 
 _COPIES = frozenset(("dict", "copy", "deepcopy", "to_container", "create", "OrderedDict", "DictConfig"))
 _VIEWS = frozenset(("items", "values", "keys"))
@@ -303,3 +307,15 @@ def _looks_at_value(above: ast.AST, name: ast.expr) -> bool:
         case ast.comprehension(ifs=tests):
             return name in tests
     return _is_computed(above, name)
+
+
+# --- sections of a configuration ------------------------------------------------------------------
+
+
+def uses_of_sections(texts: ProjectTexts, sections: Collection[str]) -> Iterator[TextPlace]:
+    """Yield the places of code with an attribute or a string that is the name of a section, but of no key in it."""
+    names = "|".join(sorted(sections))
+    whole = re.compile(rf"\.(?:{names})\b(?![.(=])|[\"'](?:{names})[\"'](?!\][\[.])")
+    for path in texts.holding(sorted(sections)):
+        text = texts.text(path) if path.endswith(CODE) and not is_part_of_megatron(path) else ""
+        yield from ((path, text.count("\n", 0, match.start()) + 1, match.group()) for match in whole.finditer(text))

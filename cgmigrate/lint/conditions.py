@@ -9,16 +9,57 @@ So what is true or false is so for every value that the unknown settings may hav
 
 from __future__ import annotations
 
+import ast
+import operator
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
-from cgmigrate.lint.expressions import evaluate, expression
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.megatron.layer_patterns import has_layer
 from cgmigrate.megatron.packages import names as package_names
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.rule_data import RuleError
 from cgmigrate.megatron.settings import FIELDS, Missing, Settings, Undecided, names_in
+
+# --- expressions ----------------------------------------------------------------------------------
+
+Values: TypeAlias = Callable[[str], "float | None"]
+"""Returns the number that a setting has; None if it is not known."""
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
+def expression(text: str) -> ast.expr:
+    """Return the expression of a text. Raises RuleError if it has anything but names, numbers, `+`, `-` and `*`."""
+    try:
+        tree = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        raise RuleError(f"{text!r} is no expression") from None
+    for node in walk(tree):
+        if not isinstance(node, (ast.BinOp, ast.Name, ast.Load, ast.Constant, *_OPERATORS)):
+            raise RuleError(f"{text!r} has more than names, numbers, +, - and *")
+    return tree
+
+
+def evaluate(node: ast.expr, values: Values) -> float | None:
+    """Return the number that an expression has; None if it is not known."""
+    match node:
+        case ast.Name(id=name):
+            return values(name)
+        case ast.Constant(value=int() | float() as number):
+            return number
+        case ast.BinOp(left=left, op=operation, right=right):
+            one, other = evaluate(left, values), evaluate(right, values)
+            return None if one is None or other is None else _OPERATORS[type(operation)](one, other)
+    return None
+
+
+# --- conditions ------------------------------------------------------------
 
 Truth: TypeAlias = "bool | None"
 """Whether a condition is met; None if that is not known."""

@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.documents.sites import Document, Site, Use
-from cgmigrate.lint.captures import because, both, is_known, outcome, verb
+from cgmigrate.lint.captures import because, both, is_known, outcome, verb, verdict_on
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.plan import PlannedFile
-from cgmigrate.lint.verdicts import verdict_on
 from cgmigrate.megatron.releases import LAST_OLD, SCOPE_LIST_SINCE
 from cgmigrate.megatron.settings import (
     ENABLE,

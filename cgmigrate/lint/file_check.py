@@ -2,28 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.documents.syntax import Syntax, document_of, is_documentation, unread_text
+from cgmigrate.lint.diagnostics import LintDiagnostic, RelatedPlace
 from cgmigrate.lint.file_contexts import FileContexts
 from cgmigrate.lint.file_result import FileResult, FixChooser
 from cgmigrate.lint.kinds import UNREADABLE, CheckKind, enabled_rule_for
 from cgmigrate.lint.pages import as_notes
+from cgmigrate.lint.plan import Plan
 from cgmigrate.lint.planning import OpenedFile, Planned, Planner
-from cgmigrate.lint.withheld_sets import OtherFile, one_for_each_set
 from cgmigrate.project.inputs import InputFile, TooLarge
 from cgmigrate.project.options import RunOptions
 
 if TYPE_CHECKING:
     from cgmigrate.lint.baseline import Baseline
-    from cgmigrate.lint.diagnostics import LintDiagnostic
     from cgmigrate.lint.explanations import Details
-    from cgmigrate.lint.plan import Plan, PlannedFile
+    from cgmigrate.lint.plan import PlannedFile
     from cgmigrate.lint.suppressions import Suppressed, SuppressionComments
     from cgmigrate.proof.run.judge import RunVerdict
+
+# --- sets that are withheld -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OtherFile:
+    """A file that is planned together with those of a run and is not one of them."""
+
+    path: str
+    text: str
+    diagnostics: tuple[LintDiagnostic, ...]
+
+
+def one_for_each_set(files: Sequence[FileResult], others: Sequence[OtherFile] = ()) -> list[FileResult]:
+    """Return files with one diagnostic for each withheld set, at its first place of the highest severity."""
+    shown = [(number, one) for number, checked in enumerate(files) for one in checked.diagnostics if one.withheld_set]
+    if not shown:
+        return list(files)
+    places: dict[str, list[RelatedPlace]] = {}
+    for place in _places(files, others):
+        places.setdefault(place.withheld_set, []).append(place)
+    chosen: dict[str, tuple[int, LintDiagnostic]] = {}
+    for number, one in sorted(shown, key=lambda item: (item[1].severity.rank, item[0], item[1].span.start)):
+        chosen.setdefault(one.withheld_set, (number, one))
+    return [_with_chosen(number, checked, chosen, places) for number, checked in enumerate(files)]
+
+
+def _with_chosen(
+    number: int,
+    checked: FileResult,
+    chosen: Mapping[str, tuple[int, LintDiagnostic]],
+    places: Mapping[str, Sequence[RelatedPlace]],
+) -> FileResult:
+    """Return a file with the diagnostics that are chosen for their sets, and with those of no withheld set."""
+    diagnostics = []
+    for one in checked.diagnostics:
+        if not one.withheld_set:
+            diagnostics.append(one)
+        elif chosen[one.withheld_set] == (number, one):
+            diagnostics.append(replace(one, related=_related(one, checked.path, places[one.withheld_set])))
+    return replace(checked, diagnostics=tuple(diagnostics))
+
+
+def _related(diagnostic: LintDiagnostic, path: str, places: Sequence[RelatedPlace]) -> tuple[RelatedPlace, ...]:
+    """Return the other places of the set of a diagnostic, those of its own file first."""
+    own = (path, diagnostic.rule, diagnostic.span)
+    others = [place for place in places if (place.path, place.rule, place.span) != own]
+    return tuple(sorted(others, key=lambda place: (place.path != path, place.path, place.span.start, place.rule)))
+
+
+def _places(files: Sequence[FileResult], others: Sequence[OtherFile]) -> Iterator[RelatedPlace]:
+    """Yield the places of all diagnostics of withheld sets, those that are not shown included."""
+    for checked in files:
+        for one in (*checked.diagnostics, *checked.hidden, *checked.known):
+            if one.withheld_set:
+                written = None if checked.after is None else (checked.after, checked.edits)
+                yield RelatedPlace(
+                    one.withheld_set, checked.path, one.rule, one.message, one.span, checked.text, written
+                )
+    for other in others:
+        for one in other.diagnostics:
+            if one.withheld_set:
+                yield RelatedPlace(one.withheld_set, other.path, one.rule, one.message, one.span, other.text)
+
+
+# --- file check ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +249,6 @@ class FileChecker:
 
     def _rewritten(self, files: Sequence[FileResult], plan: Plan) -> list[FileResult]:
         """Return files with the fixes applied that the options allow and the user accepts."""
-        from cgmigrate.lint.applied import ChosenFixes, applied
         from cgmigrate.lint.diagnostics import Applicability
         from cgmigrate.lint.plan import UnwritableError
 
@@ -232,3 +297,46 @@ class FileChecker:
             suppressed = self._suppressed(comments, path, diagnostics)
             return FileResult(path, file.data, "", suppressed.shown, hidden=suppressed.hidden, unread=message)
         return FileResult(path, file.data, "", diagnostics, unread=message)
+
+
+# --- what a run has applied -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenFixes:
+    """The fixes that options allow, and those of them that are applied, by their ids."""
+
+    offered: frozenset[str]
+    chosen: frozenset[str]
+
+
+def applied(files: Sequence[FileResult], plan: Plan, choice: ChosenFixes) -> list[FileResult]:
+    """Return files with the chosen fixes applied. Raises UnwritableError."""
+    texts = {text.path: text for text in plan.edited(choice.chosen)}
+    result = []
+    for checked in files:
+        fixed = tuple(one for one in checked.diagnostics if one.fix and one.fix.id in choice.chosen)
+        declined = choice.offered - choice.chosen
+        checked = replace(
+            checked, declined=tuple(one for one in checked.diagnostics if one.fix and one.fix.id in declined)
+        )
+        text = texts.get(checked.path)
+        result.append(replace(checked, after=text.text, fixed=fixed, edits=text.edits) if text else checked)
+    return _with_transactions(result, plan, choice)
+
+
+def _with_transactions(files: Sequence[FileResult], plan: Plan, choice: ChosenFixes) -> list[FileResult]:
+    """Return files, each with those that are written together with it since they share a fix."""
+    group = {checked.path: {checked.path} for checked in files}
+    for fix in plan.fixes:
+        if fix.id in choice.chosen and len(fix.paths) > 1:
+            united = set().union(*(group[path] for path in fix.paths))
+            group |= dict.fromkeys(united, united)
+    return [
+        replace(checked, together=tuple(other.light for other in files if _joins(other, checked, group[checked.path])))
+        for checked in files
+    ]
+
+
+def _joins(other: FileResult, checked: FileResult, group: set[str]) -> bool:
+    return other.path != checked.path and other.path in group and other.after is not None

@@ -9,12 +9,48 @@ from itertools import chain
 from cgmigrate.documents.changes import Change
 from cgmigrate.documents.sites import Site, Use
 from cgmigrate.lint.diagnostics import Applicability, Context, SiteCase
-from cgmigrate.lint.release_refusals import refusal_of
-from cgmigrate.lint.rules import Rule, RuleCase, RuleKind, matching_cases
+from cgmigrate.lint.rules import Rule, RuleCase, RuleKind, matching_case, matching_cases
 from cgmigrate.lint.severity import Severity
+from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Settings, Undecided
 from cgmigrate.megatron.types import Rejected
+
+# --- what a release refuses -----------------------------------------------------------------------
+
+
+def refusal_of(case: SiteCase, context: Context) -> tuple[Rejected, Release] | None:
+    """Return the refusal of a site's current settings and the release that refuses them.
+
+    The target comes first, since its messages name the settings of today; None if both releases accept the settings.
+    """
+    for release in (context.target, case.source):
+        verdict = capture_of(case.before, release, case.reader)
+        if isinstance(verdict, Rejected) and verdict.stage == "config":
+            return verdict, release
+    return None
+
+
+def refusal_note(case: SiteCase, context: Context) -> str:
+    """Return who refuses a site's current settings and in which words; empty if both releases accept them."""
+    refused = refusal_of(case, context)
+    if refused is None:
+        return ""
+    refusal, release = refused
+    # The releases of a run are megatron-core's; that of Megatron-Bridge is not known.
+    program = "Megatron-Bridge" if refusal.code == "bridge-local" else f"megatron-core {release}"
+    return f'{program} rejects it: "{refusal.reason}"'
+
+
+def help_for(refusal: Rejected, settings: Settings, case: SiteCase, context: Context) -> str:
+    """Return what to write instead of refused settings: the help of the rule about this refusal."""
+    state = case.state(settings, context.target, refusal.code)
+    matches = (matching_case(rule, state) for rule in context.possible_rules(state) if not rule.migrates)
+    advice = next((match.help for match in matches if match is not None and match.about_refusal), "")
+    return advice or f"write settings that {case.reader.value} accepts"
+
+
+# --- matches ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
 
 def _replaced_names(examined: ExaminedFile, related: RelatedFiles) -> dict[int, str]:
     """Return why fixes of imports are unsafe, by problem: the project puts something else in the place of a name."""
-    from cgmigrate.linking.replaced_names import replacement_of
+    from cgmigrate.linking.class_changes import replacement_of
 
     moved = [problem for problem, _ in examined.problems if problem.replacement and problem.replaced_names]
     if not moved:

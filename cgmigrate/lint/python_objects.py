@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from cgmigrate.documents.nesting import outer_of
 from cgmigrate.documents.python import PythonDocument
@@ -18,10 +18,10 @@ from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.lint.edit_sets import EditSet, FileGroup, edit_sets_of, may_be_proved, proposals_of
 from cgmigrate.lint.examination import ExaminedFile
 from cgmigrate.lint.kept_proofs import Proved
-from cgmigrate.lint.proof_rewrites import proof_rewrites
 from cgmigrate.lint.rows_of_tests import rows_of, use_not_followed, with_rows
 from cgmigrate.megatron.releases import SPLIT_IN
-from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, names_in
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, INFERENCE, MODULES, SCOPE, Settings, Undecided, names_in
+from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test, shown_path
 from cgmigrate.proof.flow.changes import Change, Releases
 from cgmigrate.proof.flow.layers import is_shim
@@ -33,8 +33,47 @@ from cgmigrate.proof.flow.words import Words
 from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span
 
-if TYPE_CHECKING:
-    from cgmigrate.megatron.settings import Settings
+_OLD_SCOPE = re.compile(rf"\.{SCOPE}\b")
+_COPY = re.compile(r"(?P<object>[A-Za-z_][\w.]*)\.(?P<name>\w+)")
+
+
+def proof_rewrites(file: ExaminedFile) -> dict[int, Settings]:
+    """Return the settings of the sites of a file that only a proof makes possible, by their index."""
+    result = {}
+    for index, case in file.cases.items():
+        site = file.document.sites[index]
+        if case.reader is not Reader.BRIDGE or site.blocked_by:
+            continue
+        settings = _renamed(site)
+        if settings is not None:
+            result[index] = settings
+    return result
+
+
+def _renamed(site: Site) -> Settings | None:
+    """Return the settings of a site with computed ones under the new names, None for any other site."""
+    own = site.own
+    scope = own.get(SCOPE)
+    if (owner := _copied_from(scope, SCOPE)) and owner == _copied_from(own.get(MODULES), MODULES):
+        # Copied with the modules: no code sets it once these are renamed.
+        return {name: value for name, value in own.items() if name != SCOPE}
+    if not isinstance(scope, Undecided) or any(name in own for name in (ENABLE, EXTERNAL, MODULES, INFERENCE)):
+        return None
+    others = {name: value for name, value in own.items() if name != SCOPE}
+    if isinstance(value := others.get(IMPL), Undecided):
+        others[IMPL] = _following(value)
+    return {**others, MODULES: _following(scope)}
+
+
+def _following(value: Undecided) -> Undecided:
+    """Return what code computes from the modules of an object instead of its scope."""
+    return replace(value, text=_OLD_SCOPE.sub(f".{MODULES}", value.text))
+
+
+def _copied_from(value: object, *names: str) -> str:
+    """Return the object from which a setting with one of some names is copied, empty if it is none."""
+    match = _COPY.fullmatch(value.text) if isinstance(value, Undecided) else None
+    return match["object"] if match and match["name"] in names else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
-from cgmigrate.lint.fix_reasons import OR_UNSAFE
 from cgmigrate.lint.kinds import CheckKind, enabled_rule_for
 from cgmigrate.lint.matches import place_of
+from cgmigrate.lint.rule_texts import OR_UNSAFE
 from cgmigrate.lint.rules import Rule
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.spans import Span

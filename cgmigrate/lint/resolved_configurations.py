@@ -13,8 +13,8 @@ from functools import reduce
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
+from cgmigrate.lint.captures import verdict_on
 from cgmigrate.lint.run import Run
-from cgmigrate.lint.verdicts import verdict_on
 from cgmigrate.megatron.capture import capture_of, resolved_configuration
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.megatron.releases import Release

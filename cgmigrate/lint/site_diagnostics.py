@@ -11,13 +11,18 @@ from cgmigrate.documents.sites import Document
 from cgmigrate.lint.advice import advice_for
 from cgmigrate.lint.conditions import PACKAGE, absent_keys
 from cgmigrate.lint.diagnostics import Applicability, Context, Fix, LintDiagnostic, SiteCase
-from cgmigrate.lint.fix_reasons import SiteReasons, with_fix
 from cgmigrate.lint.fix_text import fix_text
 from cgmigrate.lint.hybrid_forms import hybrid_notes
 from cgmigrate.lint.kinds import CheckKind
-from cgmigrate.lint.matches import Match, migrating_matches, remarks_of, without_expected, without_repetition
-from cgmigrate.lint.release_refusals import refusal_note
-from cgmigrate.lint.rule_texts import message, notes_of
+from cgmigrate.lint.matches import (
+    Match,
+    migrating_matches,
+    refusal_note,
+    remarks_of,
+    without_expected,
+    without_repetition,
+)
+from cgmigrate.lint.rule_texts import SiteReasons, message, notes_of, with_fix
 from cgmigrate.lint.rules import Rule, RuleCase, RuleKind
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.spans import Span

@@ -14,7 +14,7 @@ from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
 from cgmigrate.lint.rule_application import with_rules_applied
 from cgmigrate.lint.rules import Rule, RuleCase, RuleKind, matching_case
 from cgmigrate.lint.soundness import refused_before, undecided_setting
-from cgmigrate.lint.unknown_values import unknown_value_diagnostics
+from cgmigrate.lint.unknown_owners import unknown_value_diagnostics
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import SPLIT_IN, Release
 from cgmigrate.megatron.settings import (

@@ -8,8 +8,8 @@ from dataclasses import replace
 from cgmigrate.documents.sites import Site
 from cgmigrate.linking.inheritance import NO_STACKS, Stacks, effective_in, own_after
 from cgmigrate.lint.diagnostics import Context, Reason, SiteCase
-from cgmigrate.lint.other_settings import checked_others
-from cgmigrate.lint.release_refusals import help_for
+from cgmigrate.lint.matches import help_for
+from cgmigrate.lint.rule_application import checked_others
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import LAST_OLD, SPLIT_IN
 from cgmigrate.megatron.settings import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.report import Reported, RunReport
+from cgmigrate.report.fix_words import more_places
 from cgmigrate.report.folding import folded
-from cgmigrate.report.related import more_places
 from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.escaping import in_line, in_text
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from cgmigrate.lint.rule_tests import Tested
 from cgmigrate.lint.rules import Rule, RuleKind
 from cgmigrate.megatron.releases import NEWEST, OLDEST
+from cgmigrate.text.plurals import counted
 
 
 def rule_text(rule: Rule) -> str:
@@ -108,3 +110,22 @@ def file_in_words(example: Mapping[str, Any]) -> str:
 
 def _indented(text: str) -> list[str]:
     return textwrap.indent(text.rstrip("\n"), "    ").split("\n")
+
+
+# --- tests of rules -------------------------------------------------------------------------------
+
+
+def tested_text(tested: Tested) -> str:
+    """Return one line for a rule that passes, and all failures of one that fails."""
+    if not tested.failures:
+        return f"ok    {tested.title} ({counted(tested.examples, 'example')})\n"
+    lines = [f"FAIL  {tested.title}", *(f"  {failure}" for failure in tested.failures)]
+    return "\n".join(line.replace("\n", "\n  ") for line in lines) + "\n"
+
+
+def totals(tested: Sequence[Tested]) -> str:
+    """Return the last line: the number of rules and examples, and of failures."""
+    rules, examples = counted(len(tested), "rule"), counted(sum(result.examples for result in tested), "example")
+    failed = sum(bool(result.failures) for result in tested)
+    outcome = f"{counted(failed, 'rule')} failed" if failed else "all pass"
+    return f"Tested {rules}, {examples}: {outcome}."

@@ -13,8 +13,7 @@ from cgmigrate.report.release_tables import histories, ranges
 from cgmigrate.text.escaping import in_json
 
 if TYPE_CHECKING:
-    from cgmigrate.lint.explained_files import ExplainedFile
-    from cgmigrate.lint.objects import ExplainedObject, FileLine, SetOfObject, SettingOrigin
+    from cgmigrate.lint.objects import ExplainedFile, ExplainedObject, FileLine, SetOfObject, SettingOrigin
     from cgmigrate.lint.rules import Rule
     from cgmigrate.megatron.catalogue import Setting
     from cgmigrate.megatron.tables import Tables

@@ -8,10 +8,10 @@ from textwrap import shorten
 from cgmigrate.lint.diagnostics import Applicability
 from cgmigrate.report import Reported, RunReport
 from cgmigrate.report.excerpt import Gutter, Mark, excerpt
+from cgmigrate.report.fix_words import also, labelled
 from cgmigrate.report.folding import folded
 from cgmigrate.report.inline_diff import Hunk, diff, hunks_of
 from cgmigrate.report.overview import MANY, overview, together_with
-from cgmigrate.report.related import also, labelled
 from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.escaping import in_line
 

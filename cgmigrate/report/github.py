@@ -9,9 +9,8 @@ from __future__ import annotations
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Reported, RunReport
 from cgmigrate.report.concise import MARK, headline
-from cgmigrate.report.fix_words import fix_words
+from cgmigrate.report.fix_words import fix_words, with_places
 from cgmigrate.report.overview import fixes
-from cgmigrate.report.related import with_places
 from cgmigrate.text.escaping import in_line, in_text
 
 SHOWN = 10

@@ -10,8 +10,7 @@ from typing import Any
 
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Reported, RunReport
-from cgmigrate.report.fix_words import fix_words
-from cgmigrate.report.related import with_places
+from cgmigrate.report.fix_words import fix_words, with_places
 from cgmigrate.text.escaping import in_json
 
 _SEVERITY = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "info"}

@@ -12,8 +12,7 @@ from typing import Any
 
 from cgmigrate.lint.severity import Severity
 from cgmigrate.report import Place, Related, Reported, RunReport, TextReplacement
-from cgmigrate.report.fix_words import capital, fix_words
-from cgmigrate.report.related import with_places
+from cgmigrate.report.fix_words import capital, fix_words, with_places
 from cgmigrate.report.rule_pages import public_page_of
 from cgmigrate.text.escaping import in_json
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cgmigrate.lint import rules
-from cgmigrate.lint.file_examples import KEYS
+from cgmigrate.lint.rule_tests import KEYS
 from cgmigrate.megatron import catalogue
 from tests.support.python_tools import HEADER, check_fixed, check_noop, run
 

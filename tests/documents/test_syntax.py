@@ -11,9 +11,9 @@ import pytest
 from cgmigrate.documents import syntax
 from cgmigrate.documents.changes import Add, Remove, Rename, Revalue, changes
 from cgmigrate.documents.comments import Comment, CommentForm, comments_at
-from cgmigrate.documents.quotes import quotes_of
 from cgmigrate.documents.sites import Problem, Site, Use
 from cgmigrate.documents.syntax import Syntax, register, syntax_of
+from cgmigrate.documents.text_document import quotes_of
 from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.settings import FIELDS, Missing, Settings
 from cgmigrate.text.edits import Edit

@@ -14,9 +14,8 @@ from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.conditions import ConditionState
 from cgmigrate.lint.diagnostics import Context
-from cgmigrate.lint.file_examples import FileExample
 from cgmigrate.lint.kinds import KINDS, CheckKind, rule_for
-from cgmigrate.lint.rule_tests import failures_of
+from cgmigrate.lint.rule_tests import FileExample, failures_of
 from cgmigrate.lint.rules import RuleKind, load, matching_case, read
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, upgrade_rules

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from cgmigrate.project.configuration import ConfigurationError
 from cgmigrate.project.configuration_file import KEYS, read
 from cgmigrate.project.options import FORMATS
-from cgmigrate.project.pins.toml_tables import load_toml
+from cgmigrate.project.pins.pyproject import load_toml
 from tests.support.paths import ROOT
 
 SCHEMA = json.loads((ROOT / "docs/configuration.schema.json").read_text(encoding="utf-8"))

@@ -12,11 +12,41 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cgmigrate.documents.pages.lines import PageLine, lines_of
-from cgmigrate.documents.pages.words import begins_result, is_contrast, is_former
 from cgmigrate.documents.uses import Appearance
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import INFERENCE, MODULES, SCOPE
 from cgmigrate.text.spans import Span
+
+_FORMER = re.compile(
+    r"\b(?:deprecat\w*|legacy|older|formerly|renam\w*|migrat\w*|no longer|replac\w*|obsolete|superseded|removed|"
+    r"backwards?[- ]compat\w*|(?:before|old) and (?:after|new))\b|(?:(?<!-)->|=>|→|⇒)|\b0\.1[0-7]\b",
+    re.IGNORECASE,
+)
+"""Words of a text that documents what was renamed or removed."""
+_CONTRAST = re.compile(
+    r"\b(?:old|before|former|previous(?:ly)?|up to|prior|until|instead|wrong|don'?t|do not|never|avoid|invalid|"
+    r"error|fails?|bad|incorrect|(?:is|are) now|after|new)\b",
+    re.IGNORECASE,
+)
+"""Words above a block of code that shows what not to write."""
+_RESULT = re.compile(r"[ \t>*_]*(?:becomes|is now|now|instead|after|new|use|turns into|is rewritten)\b", re.IGNORECASE)
+"""Words below a block of code that begin the text about what to write today."""
+
+
+def is_former(text: str) -> bool:
+    """Return whether a text documents what was renamed or removed."""
+    return _FORMER.search(text) is not None
+
+
+def is_contrast(text: str) -> bool:
+    """Return whether a text compares former code with other code, or says what not to write."""
+    return is_former(text) or _CONTRAST.search(text) is not None
+
+
+def begins_result(line: str) -> bool:
+    """Return whether a line begins the text about what to write today."""
+    return _RESULT.match(line) is not None
+
 
 _HEADING = re.compile(r"(?P<level>#{1,6})[ \t]")
 _UNDERLINE = re.compile(r"(?P<mark>[=\-~^\"'`#*+.])(?P=mark){2,}[ \t]*$")

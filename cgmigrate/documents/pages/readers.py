@@ -10,7 +10,7 @@ from functools import cached_property
 from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.nesting import NestedText
 from cgmigrate.documents.pages.blocks import CodeBlock
-from cgmigrate.documents.pages.words import is_contrast
+from cgmigrate.documents.pages.outline import is_contrast
 from cgmigrate.documents.sites import BOTH_NAMES, FOLLOWS_USES, PROSE, UNREADABLE, Document, ProblemKind, Site
 from cgmigrate.documents.syntax import Syntax, with_parts
 from cgmigrate.megatron.catalogue import Catalogue

@@ -1,17 +1,17 @@
 """Python files. ``document`` reads a file and rewrites its settings, with the help of the other modules.
 
-* Text and names: ``source``, ``lines``, ``comments``, ``name_resolution``, ``class_origins``, ``definitions``,
+* Text and names: ``source``, ``comments``, ``name_resolution``, ``class_origins``, ``definitions``,
   ``scopes``.
-* Sites: ``calls``, ``argument_lists``, ``assignments`` (with ``object_states``) and ``built_models`` read the places
+* Sites: ``calls``, ``argument_lists``, ``assignments`` (with ``object_states``) and ``built_copies`` read the places
   of ``site_nodes``; ``values`` reads what they set; ``site_assembly`` makes sites of them.
 * Flags that code looks for or defines: ``flag_uses``.
-* What surrounds a site: ``surroundings``, with ``statement_order`` and ``argument_values``.
-* Roles of all names: ``uses``, with ``text_for_people``.
+* What surrounds a site: ``surroundings``, with ``statement_order``.
+* Roles of all names: ``uses``.
 * Problems with deprecated names outside of sites: ``use_problems``, ``scope_tests``, ``name_strings``,
-  ``read_messages``, ``use_owners``, ``use_report``, ``reads_after_writes``.
-* Rewriting: ``site_rewriter``, ``element_removal``, ``statement_edits``, ``enum_imports``, ``spelling``;
+  ``read_messages``, ``use_owners``, ``use_report``.
+* Rewriting: ``site_rewriter``, ``statement_edits``, ``enum_imports``, ``spelling``;
   ``equivalence`` compares the file before and after.
-* Safety of fixes: ``release_checks`` withhold a fix; ``fix_risks`` and ``possible_release_checks`` make one unsafe.
+* Safety of fixes: ``release_checks`` withhold a fix or make it unsafe; ``fix_risks`` has all that makes one unsafe.
 """
 
 from cgmigrate.documents.python.document import PythonDocument, ReadingMode

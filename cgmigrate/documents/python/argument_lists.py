@@ -7,13 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.command_line_values import value_of_words
-from cgmigrate.documents.overrides import override_pattern, override_value
+from cgmigrate.documents.overrides import override_pattern, override_value, value_beside, value_of_words
 from cgmigrate.documents.python.programs import PROGRAM, names_program
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.megatron.catalogue import Catalogue
-from cgmigrate.megatron.settings import Undecided
+from cgmigrate.megatron.settings import Missing, Undecided
 from cgmigrate.text.spans import Span
 
 _OPENING = re.compile(r"[rRuUfF]{0,2}[\"']")
@@ -132,3 +131,53 @@ def _flag(flag: _Word, values: Sequence[_Word], source: PythonSource) -> Item:
     else:
         item.value = True if setting.is_flag else value_of_words(setting, [value.text or "" for value in values])
     return item
+
+
+# --- values of arguments --------------------------------------------------------------------------
+
+
+def value_in_words(
+    words: ast.AST | None, source: PythonSource, prefix: str, section: Sequence[str], keys: Sequence[str]
+) -> object:
+    """Return the value of a flag or override in a list of arguments; ``prefix`` is that of the site's overrides.
+
+    A flag without a word behind it is true.
+    """
+    elements = words.elts if isinstance(words, (ast.List, ast.Tuple)) else getattr(words, "args", [])
+    if prefix or section:
+        constants = (element.value for element in elements if isinstance(element, ast.Constant))
+        return value_beside((text for text in constants if isinstance(text, str)), prefix, section, keys)
+    value = _flag_in_words(elements, keys[-1])
+    extended = not isinstance(words, (ast.List, ast.Tuple)) or _is_part(words, source)
+    computed = any(not isinstance(element, ast.Constant) for element in elements)
+    return Missing.UNKNOWN if value is Missing.ABSENT and (extended or computed) else value
+
+
+def _is_part(words: ast.AST, source: PythonSource) -> bool:
+    """Whether a list is added to another one."""
+    above = source.parent(words)
+    if isinstance(above, (ast.BinOp, ast.AugAssign, ast.Starred)):
+        return True
+    return isinstance(above, ast.Call) and isinstance(above.func, ast.Attribute) and above.func.attr == "extend"
+
+
+def _flag_in_words(elements: Sequence[ast.expr], flag: str) -> object:
+    texts = [element.value if isinstance(element, ast.Constant) else None for element in elements]
+    value: object = Missing.ABSENT
+    for at, text in enumerate(texts):
+        if isinstance(text, str) and text.startswith(flag + "="):
+            value = text.partition("=")[2]
+        elif text == flag:
+            value = _words_behind(texts[at + 1 :])
+    return value
+
+
+def _words_behind(texts: Sequence[object]) -> object:
+    words: list[str] = []
+    for text in texts:
+        if isinstance(text, str) and text.startswith("-"):
+            break
+        if not isinstance(text, str):
+            return Undecided("…", "words computed at run time")
+        words.append(text)
+    return words[0] if len(words) == 1 else words or True

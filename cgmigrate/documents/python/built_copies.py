@@ -12,10 +12,11 @@ captures. A scope of 0.17 says what of a layer is captured, and what is for infe
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.python.built_classes import is_built_by
 from cgmigrate.documents.python.definitions import Definitions
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.scopes import Function, bound_by
@@ -26,6 +27,35 @@ from cgmigrate.documents.python.use_report import Message, UseReplacement, UseRe
 from cgmigrate.documents.sites import FOLLOWS_USES, CannotEditError, ProblemKind
 from cgmigrate.megatron.settings import DEPRECATED, ENABLE, EXTERNAL, FIELDS, IMPL, INFERENCE, MODULES, SCOPE
 from cgmigrate.text.edits import Edit
+from cgmigrate.text.remembered import remembered
+
+_MAX_BASES = 8
+_CONSTRUCTION = frozenset(("__init__", "__new__", "__post_init__", "__setattr__"))
+
+
+def is_built_by(name: str, definitions: Definitions, depth: int = _MAX_BASES) -> bool:
+    """Return whether a name is megatron-core's TransformerConfig, or a class that is derived from it and made like it.
+
+    A class that defers its validation, as those of Megatron-Bridge do, is not: its objects are changed and built later.
+    """
+    full = definitions.module.names.imported(name)
+    if full.startswith("megatron.core."):
+        return full.endswith("TransformerConfig")
+    definition = definitions.of(name) if depth else None
+    if definition is None or not isinstance(definition.node, ast.ClassDef) or not _is_plain(definition.node):
+        return False
+    inner = Definitions(definition.module, definition.examined)
+    return all(is_built_by(dotted(base), inner, depth - 1) for base in definition.node.bases)
+
+
+def _is_plain(node: ast.ClassDef) -> bool:
+    """Return whether a class has bases and makes its objects as they do."""
+    defined = {one.name for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    decorators = {dotted(one.func if isinstance(one, ast.Call) else one) for one in node.decorator_list}
+    made = any(word.arg == "init" for one in node.decorator_list if isinstance(one, ast.Call) for word in one.keywords)
+    plain = not defined & _CONSTRUCTION and decorators <= {"dataclass", "dataclasses.dataclass"} and not made
+    return bool(node.bases) and not node.keywords and plain
+
 
 _BOOLEANS = frozenset((ENABLE, EXTERNAL))
 _CONFIGS = ("config", "cfg", "conf")
@@ -211,3 +241,46 @@ def report_copy(copy: BuiltCopy, report: UseReport) -> None:
     report.add(first.node, Message(ProblemKind.READ, text, replacement), about=about)
     for item in others:
         report.skip(item.node, item.field, FOLLOWS_USES)
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+_MODEL = re.compile(r"(?:.*[._])?model(?:_chunk|s?\[\d+\])?\.config")
+_MODEL_FUNCTIONS = ("get_model_config", "unwrap_model")
+
+
+def is_of_built_model(source: PythonSource, place: SiteNodes) -> bool:
+    """Return whether the settings of a place are those of a model that is built."""
+    node = place.items[0].node
+    if _is_config_of_model(place.object):
+        return True
+    first, line = place.object.partition(".")[0], getattr(node, "lineno", 0)
+    function = source.function_of(node)
+    if function is None or first != place.object:
+        return False
+    before = [value for at, value in _assignments(source, function).get(first, ()) if at < line]
+    return bool(before) and _returns_config(before[-1])
+
+
+@remembered
+def _assignments(_source: PythonSource, function: ast.AST) -> Mapping[str, Sequence[tuple[int, ast.expr]]]:
+    """Return what a function assigns to each name, with the lines."""
+    assigned: defaultdict[str, list[tuple[int, ast.expr]]] = defaultdict(list)
+    nodes = [node for node in walk(function) if isinstance(node, ast.Assign)]
+    for node in sorted(nodes, key=lambda node: node.lineno):
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                assigned[target.id].append((node.lineno, node.value))
+    return assigned
+
+
+def _returns_config(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call):
+        return dotted(value.func).rpartition(".")[2] == "get_model_config"
+    if isinstance(value, ast.Attribute) and isinstance(value.value, ast.Call):
+        return value.attr == "config" and dotted(value.value.func).rpartition(".")[2] in _MODEL_FUNCTIONS
+    return _is_config_of_model(dotted(value))
+
+
+def _is_config_of_model(path: str) -> bool:
+    return bool(_MODEL.fullmatch(path))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.sites import TESTS_OLD
+from cgmigrate.text.remembered import remembered
 
 _ABOUT_OLD = re.compile(r"deprecat|legacy|backwards?[ _-]?compat|compatibility", re.IGNORECASE)
 _WARNS = ("pytest.warns", "pytest.deprecated_call")
@@ -39,3 +40,26 @@ def reason_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
             case ast.keyword(arg="match", value=ast.Constant(value=str() as text)) if _ABOUT_OLD.search(text):
                 return f"it expects a message about a deprecation on line {part.lineno}"
     return ""
+
+
+# --- expected errors ------------------------------------------------------------------------------
+
+_EXPECTING = ("raises", "assertRaises", "assertRaisesRegex")
+
+
+def expects_error(source: PythonSource, node: ast.AST) -> bool:
+    """Return whether the function around a node has a `with pytest.raises(...)`, or one of unittest's."""
+    function = source.function_of(node) if "aises" in source.text else None
+    return function is not None and _is_expecting(source, function)
+
+
+@remembered
+def _is_expecting(_source: PythonSource, function: ast.AST) -> bool:
+    return any(map(_expects, walk(function)))
+
+
+def _expects(node: ast.AST) -> bool:
+    if not isinstance(node, ast.With | ast.AsyncWith):
+        return False
+    calls = (item.context_expr for item in node.items)
+    return any(isinstance(call, ast.Call) and dotted(call.func).rpartition(".")[2] in _EXPECTING for call in calls)

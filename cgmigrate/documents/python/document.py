@@ -17,21 +17,16 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.assignments import Assignments
 from cgmigrate.documents.python.both_names import asks_for_both
-from cgmigrate.documents.python.built_copies import BuiltCopy, copy_at
-from cgmigrate.documents.python.built_models import is_of_built_model
+from cgmigrate.documents.python.built_copies import BuiltCopy, copy_at, is_of_built_model
 from cgmigrate.documents.python.calls import places_in
-from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
+from cgmigrate.documents.python.deprecation_tests import deprecation_test_around, expects_error
 from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
-from cgmigrate.documents.python.expected_errors import expects_error
 from cgmigrate.documents.python.fix_risks import FixRisks
 from cgmigrate.documents.python.flag_uses import goes_to_parser, own_option
-from cgmigrate.documents.python.keyword_dicts import class_with
-from cgmigrate.documents.python.keyword_helpers import class_behind
-from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, names_of, package_of
+from cgmigrate.documents.python.keyword_dicts import class_behind, class_with
+from cgmigrate.documents.python.name_resolution import MEGATRON, SCOPE_CLASS, QualifiedNames, names_of, package_of
 from cgmigrate.documents.python.programs import names_program
-from cgmigrate.documents.python.qualified_names import QualifiedNames
-from cgmigrate.documents.python.reads_after_writes import withhold_reads_after
 from cgmigrate.documents.python.setters import (
     Setters,
     clears_scope,
@@ -47,6 +42,7 @@ from cgmigrate.documents.python.spelling import spelled_at
 from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners, is_another_system
 from cgmigrate.documents.python.use_problems import report_problems
+from cgmigrate.documents.python.use_report import withhold_reads_after
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue

@@ -13,8 +13,8 @@ from cgmigrate.documents.python.definitions import Definitions, module_of
 from cgmigrate.documents.python.flag_uses import search_for_flag
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.nodes import walk
-from cgmigrate.documents.python.possible_release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.programs import PROGRAM
+from cgmigrate.documents.python.release_checks import PossibleReleaseChecks
 from cgmigrate.documents.python.scopes import function_around, parameters_of, returned_by
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource, dotted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,12 +23,38 @@ from cgmigrate.documents.python.read_messages import (
     through_hasattr,
 )
 from cgmigrate.documents.python.source import PythonSource, dotted
-from cgmigrate.documents.python.text_for_people import is_for_people
 from cgmigrate.documents.python.use_owners import FIELDS_SET
 from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron.catalogue import Catalogue, Setting
 from cgmigrate.megatron.settings import ENABLE, MODULES, SCOPE
+
+_OUTPUT_FUNCTIONS = frozenset(
+    (
+        *("print", "print_rank_0", "warn", "warning", "warn_once", "warning_once"),
+        *("info", "debug", "error", "exception", "log"),
+    )
+)
+
+
+def is_for_people(ancestors: Iterable[ast.AST]) -> bool:
+    """Whether a string is a statement of its own, or part of one that raises, prints or logs.
+
+    ``ancestors`` are the nodes around it, the nearest first.
+    """
+    for number, around in enumerate(ancestors):
+        if isinstance(around, ast.stmt):
+            return isinstance(around, (ast.Raise, ast.Assert)) or (number == 0 and isinstance(around, ast.Expr))
+        if isinstance(around, ast.Call) and is_output(around):
+            return True
+    return False
+
+
+def is_output(call: ast.Call) -> bool:
+    """Return whether a call prints or logs, or makes an error or a warning."""
+    last = dotted(call.func).rpartition(".")[2]
+    return last in _OUTPUT_FUNCTIONS or last.endswith(("Error", "Warning"))
+
 
 _PATH = re.compile(r"(?:[A-Za-z_]\w*\.)+[A-Za-z_]\w*")
 

@@ -7,17 +7,41 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.python.model_modules import is_config_of_module
 from cgmigrate.documents.python.name_resolution import Names
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import HolderKind, kind_of, meaning, of_membership, result_around
-from cgmigrate.documents.python.source import dotted
+from cgmigrate.documents.python.source import NOT_LITERAL, PythonSource, dotted, literal_value
 from cgmigrate.documents.python.spelling import module_class_like
 from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport
 from cgmigrate.documents.python.values import enum_member
 from cgmigrate.documents.sites import FOLLOWS_OBJECT, ProblemKind
-from cgmigrate.megatron.settings import LAYER_MODULES, SCOPE
+from cgmigrate.megatron.settings import IMPL, LAYER_MODULES, MODULES, SCOPE
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
+
+_LIBRARIES = "megatron.core."
+_OTHERS = ("Config", "Provider", "Container", "Mixin")
+_MOST_BASES = 8
+
+
+def is_config_of_module(node: ast.expr, source: PythonSource, names: Names) -> bool:
+    """Return whether an expression is ``self.config`` in a class that derives from a module of megatron-core."""
+    if dotted(node) != "self.config":
+        return False
+    around = next((above for above in source.ancestors(node) if isinstance(above, ast.ClassDef)), None)
+    return around is not None and _is_module(around, source, names, _MOST_BASES)
+
+
+def _is_module(node: ast.ClassDef, source: PythonSource, names: Names, depth: int) -> bool:
+    return depth > 0 and any(_is_base(dotted(base), source, names, depth) for base in node.bases)
+
+
+def _is_base(name: str, source: PythonSource, names: Names, depth: int) -> bool:
+    if full := names.imported(name):
+        return full.startswith(_LIBRARIES) and not full.endswith(_OTHERS)
+    own = [one for one in source.tree.body if isinstance(one, ast.ClassDef) and one.name == name]
+    return len(own) == 1 and _is_module(own[0], source, names, depth - 1)
+
 
 _LONGEST_LINE = 118
 _RISK_OF_NONE = "with `cuda_graph_impl` none the old scope could still hold full_iteration, and nothing was captured"
@@ -265,3 +289,72 @@ def _implementation_tests(node: ast.expr) -> Iterator[tuple[str, str]]:
             if test == "== transformer_engine":
                 test = "!= none"
             yield dotted(owner), test
+
+
+# --- comparisons ----------------------------------------------------------------------------------
+
+_FULL_ITERATION = "full_iteration"
+
+
+def comparison(node: ast.Compare, source: PythonSource) -> UseReplacement | None:
+    """Return what follows the new settings instead of a comparison of the scope with a literal; None for any other."""
+    match node:
+        case ast.Compare(
+            left=ast.Attribute(attr=name, value=owner), ops=[ast.Eq() | ast.NotEq() as op], comparators=[other]
+        ) if name == SCOPE and not sets_scope(node, source):
+            value = literal_value(other)
+            if value is NOT_LITERAL or value is None:
+                return None
+            sign, path = "==" if isinstance(op, ast.Eq) else "!=", source.of(owner)
+            if value in (_FULL_ITERATION, [_FULL_ITERATION]):
+                return UseReplacement(f'{path}.{IMPL} {sign} "{_FULL_ITERATION}"', risk=FOLLOWS_OBJECT)
+            written = _written(value, source.of(other))
+            return UseReplacement(f"{path}.{MODULES} {sign} {written}", risk=FOLLOWS_OBJECT) if written else None
+    return None
+
+
+def _written(value: object, text: str) -> str:
+    """Return the modules that correspond to a scope, as text; empty for a value that has none."""
+    if value == "full":
+        return "[]"
+    if isinstance(value, str):
+        return f"[{text}]" if value in LAYER_MODULES else ""
+    is_list = isinstance(value, list) and all(one in LAYER_MODULES for one in value)
+    return text if is_list else ""
+
+
+def read_value(node: ast.Attribute, source: PythonSource) -> UseReplacement | None:
+    """Return the new setting for a scope that is compared with that of another object, or iterated over.
+
+    None for any other read.
+    """
+    above = source.parent(node)
+    match above:
+        case ast.Compare(
+            left=ast.Attribute(attr=first), ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Attribute(attr=second)]
+        ):
+            follows = first == second
+        case ast.comprehension(iter=iterated) | ast.For(iter=iterated):
+            follows = iterated is node
+        case _:
+            follows = False
+    if not follows or sets_scope(node, source):
+        return None
+    return UseReplacement(f"{source.of(node.value)}.{MODULES}", risk=FOLLOWS_OBJECT)
+
+
+def sets_scope(node: ast.AST, source: PythonSource) -> bool:
+    """Return whether the function around code gives some object a scope."""
+    function = source.function_of(node)
+    for part in walk(function) if function is not None else ():
+        match part:
+            case ast.Attribute(attr=name, ctx=ast.Store()) | ast.keyword(arg=name) | ast.arg(arg=name):
+                if name == SCOPE:
+                    return True
+            case ast.Dict(keys=keys):
+                if any(isinstance(key, ast.Constant) and key.value == SCOPE for key in keys):
+                    return True
+            case ast.Call(func=ast.Name(id="setattr"), args=[_, ast.Constant(value=name), *_]):
+                if name == SCOPE:
+                    return True
+    return False

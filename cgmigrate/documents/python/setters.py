@@ -10,9 +10,9 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.python.lines import line_end, line_start, newline_near
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.source import PythonSource
+from cgmigrate.documents.python.statement_edits import line_end, line_start, newline_near
 from cgmigrate.megatron.settings import MODULES, SCOPE, Settings
 from cgmigrate.text.edits import Edit
 

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 
 from cgmigrate.documents.changes import Add, Remove, Rename, Revalue, changes
 from cgmigrate.documents.overrides import override_text
-from cgmigrate.documents.python.element_removal import END_OF_LINE, remove_elements
-from cgmigrate.documents.python.lines import line_start, newline_near
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS, Names
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.setters import Setters, call_statement, clears_scope, without_cleared
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.spelling import argument_words, module_class_like, rendered
-from cgmigrate.documents.python.statement_edits import add_statement
+from cgmigrate.documents.python.statement_edits import (
+    END_OF_LINE,
+    add_statement,
+    line_start,
+    newline_near,
+    remove_elements,
+)
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Choice, Settings, Undecided

@@ -6,11 +6,37 @@ import ast
 import re
 from collections.abc import Sequence
 
-from cgmigrate.documents.python.lines import line_end, line_start, newline_near, rest_of_line
 from cgmigrate.documents.python.site_nodes import Item
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import Span
+
+
+def line_start(text: str, at: int) -> int:
+    """Return where the line of an offset begins."""
+    return text.rfind("\n", 0, at) + 1
+
+
+def line_end(text: str, at: int) -> int:
+    """Return the offset behind the line break of a line, or the end of the text."""
+    newline = text.find("\n", at)
+    return len(text) if newline < 0 else newline + 1
+
+
+def rest_of_line(text: str, at: int) -> str:
+    """Return the code behind an offset on its line, without a comment."""
+    rest = text[at : line_end(text, at)].strip()
+    return "" if rest.startswith("#") else rest
+
+
+def newline_near(text: str, at: int) -> str:
+    """Return the line break of the line of an offset, or of the line before."""
+    end = text.find("\n", at)
+    if end < 0:
+        end = text.rfind("\n", 0, at)
+    return "\r\n" if end > 0 and text[end - 1] == "\r" else "\n"
+
 
 _SHARED_LINE = "the statement shares its line with another one"
 
@@ -85,3 +111,47 @@ def _comment_above(text: str, first: int, name: str) -> int:
     names_it = re.search(rf"(?<![\w-]){name}(?![\w-])", comment)
     names_others = re.search(rf"(?<![\w-])(?!{name}\b)\w*cuda_graph\w*", comment)
     return above if names_it and not names_others else first
+
+
+# --- elements -------------------------------------------------------------------------------------
+
+_BLANKS = re.compile(r"[ \t]*")
+_COMMA = re.compile(r"[ \t]*,")
+END_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#[^\r\n]*)?(?:\r?\n)")
+"""What may follow the last element of a line."""
+
+
+def remove_elements(text: str, removed: Sequence[int], spans: Sequence[Span]) -> list[Edit]:
+    """Return edits that remove elements by position, neighbours at once; ``spans`` are those of all elements."""
+    edits: list[Edit] = []
+    for at in removed:
+        if at - 1 in removed:
+            continue
+        last = at
+        while last + 1 in removed:
+            last += 1
+        edits.append(_cut(text, at, last, spans))
+    return edits
+
+
+def _cut(text: str, at: int, last: int, spans: Sequence[Span]) -> Edit:
+    """Return the edit that removes the elements from ``at`` to ``last``."""
+    start, end = spans[at].start, spans[last].end
+    first = line_start(text, start)
+    tail = END_OF_LINE.match(text, end)
+    if not text[first:start].strip() and tail:
+        return Edit(first, tail.end(), "")
+    if last + 1 < len(spans):
+        following = text[end : spans[last + 1].start]
+        if "#" not in following and "\n" not in following:
+            return Edit(start, spans[last + 1].start, "")
+        behind = _BLANKS.match(text, text.index(",", end) + 1).end()  # type: ignore[union-attr]
+        if text.startswith(("\n", "\r\n"), behind):
+            # No blank stays at the end of the line.
+            start = len(text[:start].rstrip(" \t"))
+        # The rest of the line, a comment perhaps, stays with what is before.
+        return Edit(start, behind, "")
+    if at and "#" not in text[spans[at - 1].end : start]:
+        return Edit(spans[at - 1].end, end, "")
+    comma = _COMMA.match(text, end)
+    return Edit(start, comma.end() if comma and not at else end, "")

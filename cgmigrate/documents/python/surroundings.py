@@ -11,7 +11,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from cgmigrate.documents.python.argument_values import value_in_words
+from cgmigrate.documents.python.argument_lists import value_in_words
 from cgmigrate.documents.python.class_origins import owner_of
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes

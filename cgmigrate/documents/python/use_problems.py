@@ -25,8 +25,7 @@ from cgmigrate.documents.python.read_messages import (
     result_around,
 )
 from cgmigrate.documents.python.release_checks import release_check_around
-from cgmigrate.documents.python.scope_comparisons import comparison, read_value
-from cgmigrate.documents.python.scope_tests import ScopeTests, full_iteration_test
+from cgmigrate.documents.python.scope_tests import ScopeTests, comparison, full_iteration_test, read_value
 from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.use_owners import OWN, UseOwners
 from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport

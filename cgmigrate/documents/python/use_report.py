@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_around
+from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.use_owners import UseOwners
-from cgmigrate.documents.sites import BOTH_NAMES, Problem, ProblemKind, Use
+from cgmigrate.documents.sites import BOTH_NAMES, FOLLOWS_OBJECT, Problem, ProblemKind, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import SCOPE
 from cgmigrate.text.edits import Edit
@@ -149,3 +150,35 @@ def _settings_read(node: ast.AST, deprecated: frozenset[str]) -> set[tuple[str, 
     """Return the deprecated settings that an expression reads: the object of each, and its name."""
     parts = (part for part in walk(node) if isinstance(part, ast.Attribute) and part.attr in deprecated)
     return {(path, part.attr) for part in parts if (path := dotted(part.value))}
+
+
+# --- reads after writes ---------------------------------------------------------------------------
+
+
+def withhold_reads_after(place: SiteNodes, source: PythonSource, report: UseReport) -> str:
+    """Withhold the fixes of reads behind a place; return why the place is not rewritten either, empty if it may be."""
+    deprecated = source.catalogue.deprecated
+    lines = {item.field: getattr(item.node, "lineno", 0) for item in place.items if item.field in deprecated}
+    if place.form is not SiteForm.ASSIGNMENTS or not lines:
+        return ""
+    function, why = source.function_of(place.items[0].node), ""
+    for read in report.reads.get((id(function), place.object), ()):
+        if read.line > min(lines.values()):
+            why = why or f"line {read.line} reads the setting and has to change with it"
+            at = read.index - report.first_index
+            report.problems[at] = _without_fix(report.problems[at], read, lines)
+    return why
+
+
+def _without_fix(problem: Problem, read: Read, lines: Mapping[str, int]) -> Problem:
+    """Return a problem with its fix withheld; ``lines`` are those of the settings assigned above the read."""
+    advice = problem.advice or (f"write `{problem.replacement}`" if problem.replacement else "")
+    if_proved = problem.if_proved or (problem.replacement if problem.risk in ("", FOLLOWS_OBJECT) else "")
+    problem = replace(problem, replacement="", risk="", advice=advice, if_proved=if_proved)
+    if line := lines.get(read.name):
+        message = f"`{read.object}.{read.name}` is deprecated; this read is right only as long as line {line} sets it"
+        blocked_by = f"line {line} assigns `{read.name}`; both have to change together"
+        return replace(problem, message=message, blocked_by=blocked_by)
+    other, line = min(lines.items(), key=lambda item: item[1])
+    blocked_by = f"line {line} assigns `{other}` of the same object; both have to change together"
+    return replace(problem, blocked_by=blocked_by)

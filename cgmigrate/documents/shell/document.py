@@ -13,8 +13,13 @@ from functools import cached_property, lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.braces import brace_problems
-from cgmigrate.documents.command_line_advice import by_hand, instead_of_key, override_start, pattern_in_text
+from cgmigrate.documents.command_line_advice import (
+    brace_problems,
+    by_hand,
+    instead_of_key,
+    override_start,
+    pattern_in_text,
+)
 from cgmigrate.documents.comments import LINE_BREAK
 from cgmigrate.documents.overrides import ELSEWHERE, keys_of, value_beside
 from cgmigrate.documents.python.programs import PROGRAM
@@ -25,14 +30,10 @@ from cgmigrate.documents.shell.heredocs import Heredoc, heredocs
 from cgmigrate.documents.shell.objects import CommandLine, command_lines
 from cgmigrate.documents.shell.overrides import OverrideLine, OverrideRewriter, override_lines
 from cgmigrate.documents.shell.overrides import spelled as override_spelled
-from cgmigrate.documents.shell.passed_arguments import PASSED_ON, passed_on
-from cgmigrate.documents.shell.plain_words import PlainWords
-from cgmigrate.documents.shell.printed_text import is_output_used
+from cgmigrate.documents.shell.plain_words import PlainWords, SingleWords, is_output_used
 from cgmigrate.documents.shell.quoted import is_exported
-from cgmigrate.documents.shell.renamed_programs import program_edits, programs_in, without_hybrid
-from cgmigrate.documents.shell.single_words import SingleWords
-from cgmigrate.documents.shell.site_rewriter import edits_of, spelled
-from cgmigrate.documents.shell.started_commands import commands_of, script_named
+from cgmigrate.documents.shell.site_rewriter import edits_of, program_edits, programs_in, spelled, without_hybrid
+from cgmigrate.documents.shell.started_commands import PASSED_ON, commands_of, passed_on, script_named
 from cgmigrate.documents.shell.tree import ShellTree, nodes_around, parse
 from cgmigrate.documents.sites import PROSE, WORDS_ALONE, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.text_document import TextDocument

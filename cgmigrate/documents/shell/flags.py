@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from cgmigrate.documents.command_line_values import value_of_words
+from cgmigrate.documents.overrides import value_of_words
 from cgmigrate.documents.shell.words import Word
 from cgmigrate.documents.sites import Use
 from cgmigrate.megatron.catalogue import Catalogue, Setting

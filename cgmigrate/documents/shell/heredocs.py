@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.nesting import NestedText, as_written
-from cgmigrate.documents.shell.changed_files import line_that_changes
 from cgmigrate.documents.shell.heredoc_text import HeredocForm, UncertainTextError, code_of, escaped
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import words_of
@@ -23,6 +23,46 @@ from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+_EDITORS = re.compile(
+    r"(?<![\w.-])(?:sed|g?awk|mawk|perl|ed|ex|patch|envsubst|yq|head|tail|tr|cut|truncate|sponge)(?![\w.-])"
+)
+"""Programs that work on the lines or words of a text."""
+_IN_PLACE = re.compile(r"\s-\w*i\w*\b.*[$*?][\w{}\"'*?.]*\s*\Z")
+"""Matches a command that changes a file whose name the script computes."""
+_APPENDS = re.compile(r">>|(?<![\w.-])tee\s.*-a\b")
+
+
+def line_that_changes(name: str, text: str, *, is_data: bool) -> int:
+    """Return the number of a line of a script that changes a file with a name, or passes on what is in it; else 0.
+
+    ``is_data`` says that text added to the file may belong to what is in it already.
+    """
+    pattern = re.compile(rf"(?<![\w.-]){re.escape(_plain(name))}(?![\w.-])")
+    for number, line, is_editor in _lines_that_may_change(text):
+        if is_editor and (pattern.search(line) or _IN_PLACE.search(line)):
+            return number
+        if is_data and _APPENDS.search(line) and pattern.search(line):
+            return number
+    return 0
+
+
+@lru_cache(maxsize=8)
+def _lines_that_may_change(text: str) -> list[tuple[int, str, bool]]:
+    """Return the lines that may change a file, with their numbers, and whether an editor is in them."""
+    result = []
+    number = 1
+    for line in re.split(r"(?<!\\)\n", text):
+        is_editor = _EDITORS.search(line) is not None
+        if is_editor or ">>" in line or "tee" in line:
+            result.append((number, _plain(line.replace("\\\n", " ")), is_editor))
+        number += line.count("\n") + 1
+    return result
+
+
+def _plain(written: str) -> str:
+    return re.sub(r"[\"'{}]", "", written)
+
 
 _SHELLS = frozenset(("sh", "bash", "dash", "ash", "ksh"))
 _PYTHONS = re.compile(r"python[\d.]*")

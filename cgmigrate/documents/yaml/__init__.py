@@ -1,8 +1,7 @@
 """YAML files. ``document`` reads a file and rewrites its settings, with the help of the other modules.
 
-* Text and nodes: ``tree``, ``lines``, ``merges``, ``alias_paths``.
+* Text and nodes: ``tree``, ``alias_paths``.
 * Sites: ``keys`` and ``values``.
-* Beside them: ``parse_errors``, ``references`` to other files, ``command_lines`` inside values.
 * Rewriting: ``site_rewriter`` and ``line_edits``; ``equivalence`` compares the file before and after.
 """
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cgmigrate.documents.yaml.merges import is_merge
-from cgmigrate.documents.yaml.tree import Node, contains
+from cgmigrate.documents.yaml.tree import Node, contains, is_merge
 
 _MAX_USES = 1_000
 """Paths of one collection; aliases of aliases multiply them, and beyond this number the owner is not decided."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
 
 from cgmigrate.documents.dotted_names import PATH, is_of_megatron
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.documents.yaml.tree import Node
 from cgmigrate.megatron.code import CallShape, load
 from cgmigrate.megatron.hybrid_models import about_class
+from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.text.spans import Span
 
 _OF_HYDRA = frozenset(("_target_", "_partial_", "_recursive_", "_convert_", "_call_", "_mode_"))
@@ -53,3 +57,39 @@ def _of_call(target: Node, names: frozenset[str]) -> Iterator[Problem]:
         message = f"`{function.rpartition('.')[2]}` of {table.release_words(function, one.since)} {one.why}"
         span = Span(target.start, target.end)
         yield Problem(ProblemKind.CHANGED_CALL, span, message, since=one.since, until=one.until)
+
+
+# --- keys of packages -----------------------------------------------------------------------------
+
+_PACKAGE = "nemo-rl"
+_BACKENDS = frozenset(("megatron_cfg", "dtensor_cfg", "generation"))
+"""What `policy` has in a configuration of NeMo-RL, and nowhere else."""
+
+
+@cache
+def _rows() -> Mapping[str, Mapping[str, Any]]:
+    rows: Mapping[str, Mapping[str, Any]] = json.loads((rules_folder() / "nemo-rl-keys.json").read_text("utf-8"))
+    return rows
+
+
+def gone_keys(roots: Sequence[Node]) -> Iterator[Problem]:
+    """Yield a problem for each key that a release of NeMo-RL no longer reads, in the configurations of a training."""
+    for root in roots:
+        sections = {key.value: value for key, value in root.pairs()} if root.kind == "map" else {}
+        policy = sections.get("policy")
+        is_policy = policy is not None and policy.kind == "map" and _BACKENDS & {key.value for key, _ in policy.pairs()}
+        if is_policy and "eval" not in sections:
+            yield from _below(root, "")
+
+
+def _below(mapping: Node, prefix: str) -> Iterator[Problem]:
+    for key, value in mapping.pairs():
+        path = f"{prefix}{key.value}"
+        if (row := _rows().get(path)) is not None:
+            instead = " or ".join(f"`{one}`" for one in row.get("now", ()))
+            instead = f"; it reads {instead}" if instead else ""
+            message = f"NeMo-RL {row['gone']} does not read `{path}`{instead}"
+            span, since = Span(key.start, key.end), (_PACKAGE, row["gone"])
+            yield Problem(ProblemKind.GONE_KEY, span, message, package_since=since)
+        elif value.kind == "map" and any(one.startswith(f"{path}.") for one in _rows()):
+            yield from _below(value, f"{path}.")

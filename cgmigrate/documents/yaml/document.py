@@ -14,19 +14,24 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
 from cgmigrate.documents.sites import Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
-from cgmigrate.documents.yaml.command_lines import command_lines
 from cgmigrate.documents.yaml.equivalence import DocumentComparison
-from cgmigrate.documents.yaml.keys import MappingNodes, is_flag, neighbours_of, prefixes_of, settings_in, targets_of
-from cgmigrate.documents.yaml.line_edits import LineEdits
-from cgmigrate.documents.yaml.lines import Lines
-from cgmigrate.documents.yaml.merges import merge_error, merges_in
-from cgmigrate.documents.yaml.parse_errors import parse_error
-from cgmigrate.documents.yaml.references import defaults_of, top_level_words
+from cgmigrate.documents.yaml.keys import (
+    MappingNodes,
+    defaults_of,
+    is_flag,
+    neighbours_of,
+    prefixes_of,
+    settings_in,
+    targets_of,
+    top_level_words,
+)
+from cgmigrate.documents.yaml.line_edits import LineEdits, Lines
 from cgmigrate.documents.yaml.site_rewriter import YamlSiteRewriter
-from cgmigrate.documents.yaml.tree import Node, closing_order, parse_tree
+from cgmigrate.documents.yaml.tree import Node, closing_order, merge_error, merges_in, parse_error, parse_tree
 from cgmigrate.documents.yaml.values import value_of, yaml_text
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Missing, Settings
@@ -35,6 +40,26 @@ from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
     from cgmigrate.documents.yaml.surroundings import YamlSurroundings
+
+_UNREAD = "a value that is not read as a command line, so it is not rewritten"
+
+
+def command_lines(nodes: Sequence[Node], text: str, catalogue: Catalogue) -> list[Problem]:
+    """Return a problem for each deprecated name that is a flag or override inside a value."""
+    pattern = pattern_in_text(catalogue)
+    if not pattern.search(text):
+        return []
+    values = [value for node in nodes for value in (node.items[1::2] if node.kind == "map" else node.items)]
+    problems: list[Problem] = []
+    for value in values:
+        if value.kind == "scalar":
+            for match in pattern.finditer(text, value.start, value.end):
+                name = match.group().lstrip("+~").rstrip("=")
+                message = f"`{name}` is part of {_UNREAD}"
+                kind, advice = ProblemKind.COMMAND_LINE_IN_VALUE, by_hand(name, catalogue)
+                problems.append(Problem(kind, Span(*match.span()), message, advice=advice))
+    return problems
+
 
 _MAX_MERGED = 10_000
 _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, so it is not examined"
@@ -76,8 +101,7 @@ class YamlDocument(TextDocument):
         closing = closing_order(self.roots)
         self.problems += command_lines(closing, self.text, self.catalogue)
         if self.catalogue.reads_code:
-            from cgmigrate.documents.yaml.code_names import code_names
-            from cgmigrate.documents.yaml.package_keys import gone_keys
+            from cgmigrate.documents.yaml.code_names import code_names, gone_keys
 
             self.problems += code_names(closing, self.path)
             self.problems += gone_keys(self.roots)

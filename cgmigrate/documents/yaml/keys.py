@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from cgmigrate.documents.merging import together
-from cgmigrate.documents.yaml.merges import is_merge
-from cgmigrate.documents.yaml.tree import Node
+from cgmigrate.documents.changes import together
+from cgmigrate.documents.yaml.tree import Node, is_merge
 from cgmigrate.documents.yaml.values import scalar_value
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import Undecided
@@ -145,3 +144,30 @@ def _neighbour_value(node: Node) -> object:
         case "seq":
             return Undecided("[…]", "a list")
     return scalar_value(node)
+
+
+# --- references to other files --------------------------------------------------------------------
+
+
+def defaults_of(root: Node, text: str) -> str:
+    """Return the files that a Hydra or OmegaConf ``defaults:`` names, empty when there are none but ``_self_``."""
+    for key, value in root.pairs():
+        if key.kind == "scalar" and key.value == "defaults":
+            value = value.target
+            items = value.items if value.kind == "seq" else [value]
+            named = [item for item in items if not (item.kind == "scalar" and item.value in ("_self_", ""))]
+            if value.kind in ("scalar", "seq") and named:
+                return ", ".join(" ".join(text[item.start : item.end].split()) for item in named)
+    return ""
+
+
+def top_level_words(root: Node) -> list[tuple[str, str]]:
+    """Return each top-level key with a value of one word, or with each word of a list, which may name another file."""
+    result: list[tuple[str, str]] = []
+    for key, value in root.pairs():
+        value = value.target
+        items = value.items if value.kind == "seq" else [value]
+        if key.kind == "scalar":
+            words = [item.value for item in items if item.kind == "scalar"]
+            result += [(key.value, word) for word in words if word and not any(sign.isspace() for sign in word)]
+    return result

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.changes import same
-from cgmigrate.documents.yaml.merges import is_merge, merge_sources
-from cgmigrate.documents.yaml.tree import Node, closing_order, contains
+from cgmigrate.documents.yaml.tree import Node, closing_order, contains, is_merge, merge_sources
 from cgmigrate.documents.yaml.values import plain_value, scalar_value
 from cgmigrate.megatron.settings import Missing, Undecided
 from cgmigrate.text.remembered import remembered

@@ -14,6 +14,9 @@ from typing import Any
 import yaml
 from yaml.composer import ComposerError
 
+from cgmigrate.documents.sites import Problem, ProblemKind
+from cgmigrate.text.spans import Span
+
 CORE = "tag:yaml.org,2002:"
 
 
@@ -228,3 +231,85 @@ def plain_node(text: str) -> Node:
     node = Node("scalar", 0, 0, 0)
     node.value, node.implicit = text, True
     return node
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+_TOO_DEEP = f"the nesting depth of this YAML is more than {MAX_DEPTH} levels, so it is not examined"
+_LIBYAML_LIMIT = "exceeded maximum nesting depth"
+"""What libyaml says since 0.2.6; it may say so before the tree has reached its own limit, since it reads ahead."""
+_TEMPLATE = re.compile(r"\{\{|\{%|<%|\{#")
+
+
+def parse_error(text: str, error: Exception) -> Problem:
+    """Return the problem of a file that is not valid YAML: where the parser stopped, and why."""
+    template = _TEMPLATE.search(text)
+    at = _position_of(text, error)
+    reason = str(getattr(error, "problem", None) or getattr(error, "reason", None) or error)
+    context = getattr(error, "context", None)
+    if context:
+        reason = f"{reason} ({context})"
+    if template:
+        sign = template.group()
+        return Problem(
+            ProblemKind.TEMPLATE,
+            Span(template.start(), template.start() + len(sign)),
+            f"the file holds template markup (`{sign}`) and is not YAML until it is rendered: {reason}",
+        )
+    end = text.find("\n", at)
+    span = Span(at, max(at + 1, len(text) if end < 0 else end))
+    if isinstance(error, DepthError) or _LIBYAML_LIMIT in reason:
+        return Problem(ProblemKind.TOO_COMPLEX, span, _TOO_DEEP)
+    return Problem(ProblemKind.INVALID_YAML, span, f"this is not valid YAML: {reason}")
+
+
+def _position_of(text: str, error: Exception) -> int:
+    """Return where in the text a parser's error is; libyaml counts bytes where it refuses a character."""
+    character, mark = getattr(error, "character", None), getattr(error, "problem_mark", None)
+    if isinstance(character, int):
+        return max(0, text.find(chr(character)))
+    if isinstance(error, UnicodeEncodeError):
+        return error.start
+    return min(mark.index + bom_length(text), len(text)) if mark else 0
+
+
+# --- merge keys -----------------------------------------------------------------------------------
+
+
+def is_merge(key: Node) -> bool:
+    """Whether a key is a merge key; a quoted ``<<`` is a name like any other."""
+    if key.kind != "scalar":
+        return False
+    return key.tag == MERGE or (key.value == "<<" and key.implicit and key.tag in (None, "!"))
+
+
+def merge_sources(mapping: Node) -> list[Node]:
+    """Return what ``<<`` names, nearest first for PyYAML up to 6.0.3; see ``documents.merging`` for newer ones.
+
+    In one list the first takes precedence, of several ``<<`` the last.
+    """
+    result: list[Node] = []
+    for key, value in mapping.pairs():
+        if is_merge(key):
+            result = (list(value.target.items) if value.target.kind == "seq" else [value]) + result
+    return result
+
+
+def merges_in(closing: Sequence[Node]) -> dict[int, list[Node]]:
+    """Return for each mapping (by id) with ``<<`` the mappings merged into it, nearest first, but none around it."""
+    merged: dict[int, list[Node]] = {}
+    for mapping in closing:
+        if mapping.kind == "map" and any(is_merge(key) for key, _ in mapping.pairs()):
+            sources = [source.target for source in merge_sources(mapping)]
+            merged[id(mapping)] = [node for node in sources if node.kind == "map" and not contains(node, mapping)]
+    return merged
+
+
+def merge_error(mapping: Node) -> str:
+    """Return why YAML readers refuse what the mapping merges, empty when they do not."""
+    for source in merge_sources(mapping):
+        if source.target.kind != "map":
+            return "`<<` names something that is not a mapping"
+        if contains(source.target, mapping):
+            return "it merges a mapping that holds it"
+    return ""

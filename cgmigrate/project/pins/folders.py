@@ -15,8 +15,7 @@ from cgmigrate.project.checkout import index_of
 from cgmigrate.project.pins.dockerfiles import read_dockerfile, read_install_script
 from cgmigrate.project.pins.files import PACKAGE_INFO, OpaquePin, Pin, PinFormat, PinProblem, PinReport, read_pin_file
 from cgmigrate.project.pins.lock_files import read_lock_file
-from cgmigrate.project.pins.package_info import FILE_NAME
-from cgmigrate.project.pins.package_metadata import FILE_NAMES, metadata_folder, read_metadata
+from cgmigrate.project.pins.package_info import FILE_NAME, FILE_NAMES, metadata_folder, read_gitmodules, read_metadata
 from cgmigrate.project.pins.pyproject import read_pyproject
 from cgmigrate.project.pins.requirement_files import (
     read_conda_environment,
@@ -24,7 +23,6 @@ from cgmigrate.project.pins.requirement_files import (
     read_setup_cfg,
     read_setup_py,
 )
-from cgmigrate.project.pins.submodules import read_gitmodules
 
 _LOCK_FILES = ("uv.lock", "poetry.lock")
 _LOCK = PinFormat(read_lock_file, is_lock=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 from cgmigrate.megatron.packages import Package
 from cgmigrate.project.pins.lines import lines_at
-from cgmigrate.project.pins.references import names_release
+from cgmigrate.project.pins.pep508 import names_release
+from cgmigrate.project.pins.pyproject import load_toml, table
 from cgmigrate.project.pins.requirement import LOCAL_PATH, Requirement, exact
-from cgmigrate.project.pins.toml_tables import load_toml, table
 
 
 def read_lock_file(text: str, package: Package) -> Iterator[Requirement]:

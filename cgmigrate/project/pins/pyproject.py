@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,7 +11,26 @@ from cgmigrate.project.pins.lines import quoted_lines
 from cgmigrate.project.pins.pep508 import read_requirement
 from cgmigrate.project.pins.requirement import Requirement
 from cgmigrate.project.pins.table_entries import read_tables
-from cgmigrate.project.pins.toml_tables import load_toml, strings, table
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Return the data of a TOML text. Raises ValueError."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
+def table(parent: object, key: str) -> dict[str, Any]:
+    """Return the table at a key; empty if there is none."""
+    value = parent.get(key) if isinstance(parent, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def strings(value: object) -> list[str]:
+    """Return the strings in a list; empty if the value is not a list."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def read_pyproject(text: str, package: Package) -> Iterator[Requirement]:
