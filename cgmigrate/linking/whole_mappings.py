@@ -26,7 +26,7 @@ _AROUND = frozenset(("list", "tuple", "sorted", "iter", "reversed", "enumerate",
 """Functions that go through what they get, and give it on."""
 _LOOKING = _AROUND | {"len", "sum", "any", "all", "zip", "map", "filter", "min", "max", "next", "type", "bool"}
 _CONVERTING = frozenset(("int", "float", "ord", "round", "abs", "hash"))
-_SPELLING = frozenset(("lower", "upper", "replace", "format", "strip", "title", "encode"))
+_GIVING_ON = (ast.Assign, ast.keyword, ast.Dict, ast.DictComp, ast.ListComp, ast.Tuple, ast.Return, ast.Yield, ast.Expr)
 _BY_KEY = frozenset(("get", "pop", "setdefault", "__getitem__"))
 _MAPPINGS = frozenset(("dict", "Mapping", "MutableMapping", "DictConfig", "collections", "abc"))
 _FILES = (".yaml", ".yml", ".json")
@@ -197,13 +197,13 @@ class _Code:
 
     def _looking(self, bound: _Bound, body: Sequence[ast.AST], node: ast.expr) -> ast.expr | None:
         """Return the loop if its code looks at keys or values, and does not only give them on."""
-        for one in chain.from_iterable(map(walk, body)):
-            if isinstance(one, ast.Name):
-                above = self.parents[one]
-                is_looked_at = one.id in bound[0] and self._looks_at_key(above, one)
-                value = self._value_at(above, one) if one.id in bound[0] else one if one.id in bound[1] else None
-                if is_looked_at or (value is not None and _looks_at_value(self.parents[value], value)):
-                    return node
+        names = (one for one in chain.from_iterable(map(walk, body)) if isinstance(one, ast.Name))
+        for one in names:
+            is_key, is_value = one.id in bound[0], one.id in bound[1]
+            value = self._value_at(self.parents[one], one) if is_key else None
+            used = value or one
+            if (is_key or is_value) and not self._is_given_on(self.parents[used], used, is_key=is_key and not value):
+                return node
         return None
 
     def _value_at(self, above: ast.AST, key: ast.Name) -> ast.expr | None:
@@ -212,30 +212,22 @@ class _Code:
             return None
         return above if self._depth(above.value) == len(self.keys) else None
 
-    def _looks_at_key(self, above: ast.AST, name: ast.Name) -> bool:
+    def _is_given_on(self, above: ast.AST, name: ast.expr, *, is_key: bool) -> bool:
+        """Return whether code gives a key or a value on as it is, looks it up, or asks whether it is a mapping."""
         match above:
-            case ast.Attribute(attr="startswith" | "endswith") if isinstance(call := self.parents[above], ast.Call):
-                return any(self._has_part(one) for one in call.args)
-            case ast.Attribute(attr=method):
-                return self._is_flag(above) or (method not in _SPELLING and isinstance(self.parents[above], ast.Call))
-            case ast.FormattedValue() | ast.BinOp(op=ast.Add()) if self._is_flag(above):
-                return True
-            case ast.Compare(left=part, ops=[ast.In() | ast.NotIn()], comparators=[of]) if of is name:
-                return self._has_part(part)
-            case ast.Subscript(value=of) | ast.For(iter=of) | ast.comprehension(iter=of):
-                return of is name
-        return _is_computed(above, name)
-
-    def _is_flag(self, node: ast.AST) -> bool:
-        """Return whether code makes a flag of a key: `f"--{key}"`, `"--" + key.replace("_", "-")`."""
-        while isinstance(node, (ast.Attribute, ast.Call, ast.FormattedValue)):
-            node = self.parents[node]
-        match node:
-            case ast.JoinedStr(values=[ast.Constant(value=str(first)), *_]):
-                return first == "--"
-            case ast.BinOp(left=ast.Constant(value=str(first)), op=ast.Add()):
-                return first == "--"
-        return False
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+                return {dotted(one).rpartition(".")[2] for one in walk(kinds)} - {""} <= _MAPPINGS
+            case ast.Call(func=func):
+                function = last_name(func)
+                return function not in _LOOKING | _CONVERTING and not function.startswith("assert")
+            case ast.Compare(left=left, ops=[ast.Is() | ast.IsNot() | ast.In() | ast.NotIn()], comparators=[other]):
+                return (is_key and left is name) or (isinstance(other, ast.Constant) and other.value is None)
+            case ast.FormattedValue():
+                return "--" not in ast.unparse(self.parents[above])
+            case ast.Attribute() | ast.Subscript():
+                # A method or an item of a value is that of a mapping in it.
+                return not is_key or getattr(above, "slice", None) is name
+        return isinstance(above, _GIVING_ON)
 
     def _joins(self, made: ast.AST) -> bool:
         """Return whether code makes one text of all that an expression yields, and does not only print it."""
@@ -249,10 +241,6 @@ class _Code:
         """Return whether code makes a key, which may be one of the names that change."""
         is_made = not isinstance(key, (ast.Constant, ast.Name, ast.Attribute))
         return is_made and any(re.fullmatch(_pattern_of(key), name) for name in self.names)
-
-    def _has_part(self, part: ast.expr) -> bool:
-        """Return whether a name that changes may have a part."""
-        return not isinstance(part, ast.Constant) or any(str(part.value) in name for name in self.names)
 
 
 def _is_equality(node: ast.AST | None) -> bool:
@@ -280,33 +268,6 @@ def _bound(target: ast.expr, view: str) -> _Bound:
     if view == "items" and len(names) > 1:
         return names[-2:-1], names[-1:]
     return ([], names[-1:]) if view == "values" else (names[-1:], [])
-
-
-def _is_computed(above: ast.AST, name: ast.expr) -> bool:
-    """Return whether a function computes with a key or value, or a test is about it."""
-    match above:
-        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
-            return not {dotted(one).rpartition(".")[2] for one in walk(kinds)} - {""} <= _MAPPINGS
-        case ast.Call(func=ast.Name(id=function), args=args):
-            return function in _LOOKING | _CONVERTING and name in args
-        case ast.Call(func=ast.Attribute(attr=method), args=args):
-            return method.startswith("assert") and name in args
-    return False
-
-
-def _looks_at_value(above: ast.AST, name: ast.expr) -> bool:
-    match above:
-        case ast.Compare(comparators=others):
-            return not all(isinstance(one, ast.Constant) and one.value is None for one in others)
-        case ast.BinOp(op=operator):
-            return not isinstance(operator, (ast.Mod, ast.Add))
-        case ast.If(test=test) | ast.IfExp(test=test):
-            return test is name
-        case ast.BoolOp() | ast.UnaryOp():
-            return True
-        case ast.comprehension(ifs=tests):
-            return name in tests
-    return _is_computed(above, name)
 
 
 # --- sections of a configuration ------------------------------------------------------------------

@@ -51,8 +51,8 @@ FORMS = {
     "a new flag in a text that is run": (
         f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-scope attn full_iteration_inference \\\\\n'
         '  --bf16"\neval "$CMD"\n',
-        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-modules attn \\\\\n'
-        '  --inference-cuda-graph-scope block \\\\\n  --bf16"\neval "$CMD"\n',
+        f'CMD="torchrun pretrain_gpt.py {LOCAL} \\\\\n  --cuda-graph-modules attn '
+        '--inference-cuda-graph-scope block \\\\\n  --bf16"\neval "$CMD"\n',
     ),
     "the last flag in a substitution of several lines": (
         "X=$(python pretrain_gpt.py \\\n    --cuda-graph-impl local      \\\n    --cuda-graph-scope full)\n",
@@ -152,8 +152,8 @@ FORMS = {
     "a scope that becomes two flags": (
         "torchrun pretrain_gpt.py \\\n  --cuda-graph-impl local \\\n  --cuda-graph-scope attn "
         "full_iteration_inference \\\n  --bf16\n",
-        "torchrun pretrain_gpt.py \\\n  --cuda-graph-impl local \\\n  --cuda-graph-modules attn \\\n"
-        "  --inference-cuda-graph-scope block \\\n  --bf16\n",
+        "torchrun pretrain_gpt.py \\\n  --cuda-graph-impl local \\\n  --cuda-graph-modules attn "
+        "--inference-cuda-graph-scope block \\\n  --bf16\n",
     ),
     "a command in a string": (
         "bash -c 'torchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn'\n",

@@ -56,8 +56,8 @@ class ShellSiteRewriter:
                 flag = self.places[name][1]
                 return self._aligned(flag, self._with_value(flag, self._words(name, value)))
             case Add(name=name, value=value, after=after):
-                fragment, flag = self.places[after]
-                return [self._added(fragment, flag, self._beside(flag, name, value))]
+                flag = self.places[after][1]
+                return [Edit(flag.span.end, flag.span.end, f" {self._beside(flag, name, value)}")]
         return []
 
     def _words(self, name: str, value: object) -> list[str]:
@@ -152,22 +152,6 @@ class ShellSiteRewriter:
         if is_last and rest is not None and rest["backslash"] and blanks - end > 1:
             return Edit(len(before), end, " " * (end - len(before)))
         return Edit(len(before), end, "")
-
-    def _added(self, fragment: Fragment, flag: Flag, new: str) -> Edit:
-        end = flag.span.end
-        first = self._line_start(flag.span.start)
-        indent = self.text[first : flag.span.start]
-        rest = self._rest(fragment, end)
-        if indent.strip() or rest is None or not first or "\n" in self.text[flag.span.start : end]:
-            return Edit(end, end, f" {new}")
-        line_break = "\r\n" if "\r\n" in self.text else "\n"
-        if backslash := rest["backslash"]:
-            column = rest.start("backslash")
-            width = max(1, column - first - len(indent) - len(new)) if column - end > 1 else 1
-            return Edit(rest.end(), rest.end(), f"{line_break}{indent}{new}{' ' * width}{backslash}")
-        continued = None if fragment.form is FragmentForm.ARRAY else self._continued(fragment, flag.span.start)
-        joined = f" {continued['backslash']}" if continued else ""
-        return Edit(end, end, f"{joined}{line_break}{indent}{new}")
 
     def _rest(self, fragment: Fragment, end: int) -> re.Match[str] | None:
         return (_REST_OF_STRING if fragment.form is FragmentForm.STRING else _REST).match(self.text, end)

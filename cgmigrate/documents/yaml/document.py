@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from cgmigrate.documents.command_line_advice import by_hand, pattern_in_text
+from cgmigrate.documents.command_line_advice import brace_problems, by_hand, pattern_in_text
 from cgmigrate.documents.sites import Problem, ProblemKind, Site, Use
 from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
@@ -46,18 +46,18 @@ _UNREAD = "a value that is not read as a command line, so it is not rewritten"
 
 def command_lines(nodes: Sequence[Node], text: str, catalogue: Catalogue) -> list[Problem]:
     """Return a problem for each deprecated name that is a flag or override inside a value."""
-    pattern = pattern_in_text(catalogue)
-    if not pattern.search(text):
+    pattern, braces = pattern_in_text(catalogue), list(brace_problems(text, catalogue))
+    if not braces and not pattern.search(text):
         return []
-    values = [value for node in nodes for value in (node.items[1::2] if node.kind == "map" else node.items)]
-    problems: list[Problem] = []
+    every = (value for node in nodes for value in (node.items[1::2] if node.kind == "map" else node.items))
+    values = [value for value in every if value.kind == "scalar"]
+    problems = [one for one in braces if any(value.start <= one.span.start < value.end for value in values)]
     for value in values:
-        if value.kind == "scalar":
-            for match in pattern.finditer(text, value.start, value.end):
-                name = match.group().lstrip("+~").rstrip("=")
-                message = f"`{name}` is part of {_UNREAD}"
-                kind, advice = ProblemKind.COMMAND_LINE_IN_VALUE, by_hand(name, catalogue)
-                problems.append(Problem(kind, Span(*match.span()), message, advice=advice))
+        for match in pattern.finditer(text, value.start, value.end):
+            name = match.group().lstrip("+~").rstrip("=")
+            message = f"`{name}` is part of {_UNREAD}"
+            kind, advice = ProblemKind.COMMAND_LINE_IN_VALUE, by_hand(name, catalogue)
+            problems.append(Problem(kind, Span(*match.span()), message, advice=advice))
     return problems
 
 
