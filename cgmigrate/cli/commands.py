@@ -310,11 +310,7 @@ def completion(shell: str) -> None:
 @main.command(
     section=READ,
     context_settings={"ignore_unknown_options": True},
-    examples=(
-        "cgmigrate explain CG101",
-        "cgmigrate explain cuda_graph_scope",
-        "cgmigrate explain conf/train.yaml:12",
-    ),
+    examples=("cgmigrate explain CG101", "cgmigrate explain cuda_graph_scope", "cgmigrate explain conf/train.yaml:12"),
 )
 @click.argument("name", shell_complete=complete_explained)
 @release_options
@@ -462,14 +458,7 @@ def _numbers_of_layers(_context: click.Context, _option: click.Parameter, text: 
     metavar="N,N,..[:CAP]",
     help="Train with packed sequences of N documents a microbatch, padded to CAP documents.",
 )
-@option(
-    RUNS,
-    "--jobs",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 64),
-    help="Run this many arms at a time.",
-)
+@option(RUNS, "--jobs", default=1, show_default=True, type=click.IntRange(1, 64), help="Run this many arms at a time.")
 @option(RUNS, "--timeout", default=300.0, show_default=True, help="Stop an arm after this many seconds.")
 @option(RUNS, "--work", default="", metavar="DIR", help="Keep arms and results in this directory, and reuse them.")
 @format_option("full", "json")
@@ -575,10 +564,7 @@ def recommend(
 @main.command(
     short_help="Explain what the log of a job says about graphs and settings.",
     section=READ,
-    examples=(
-        "cgmigrate doctor slurm-4711.out",
-        "cgmigrate doctor --output-format json rank-0.log rank-1.log",
-    ),
+    examples=("cgmigrate doctor slurm-4711.out", "cgmigrate doctor --output-format json rank-0.log rank-1.log"),
 )
 @click.argument("logs", nargs=-1, required=True, type=PATH, metavar="LOG...")
 @format_option("full", "json")

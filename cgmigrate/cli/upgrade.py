@@ -19,8 +19,7 @@ def upgrade(selection: Selection, reporting: Reporting, mode: UpgradeMode) -> in
     """Show what changes, or write it; return the exit status. Raises click.ClickException."""
     _check(selection, reporting, mode)
     selection = selection._replace(
-        paths=selection.paths or (".",),
-        rule_folders=(*selection.rule_folders, upgrade_rules()),
+        paths=selection.paths or (".",), rule_folders=(*selection.rule_folders, upgrade_rules())
     )
     if not (mode.diff or mode.writes):
         if reporting.format is None:

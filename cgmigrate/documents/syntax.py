@@ -58,20 +58,8 @@ def register(syntax: Syntax) -> Syntax:
     return syntax
 
 
-Syntax.YAML = register(
-    Syntax(
-        "YAML",
-        ("yaml", "yml"),
-        "cgmigrate.documents.yaml:YamlDocument",
-    )
-)
-Syntax.PYTHON = register(
-    Syntax(
-        "Python",
-        ("py", "pyi"),
-        "cgmigrate.documents.python:PythonDocument",
-    )
-)
+Syntax.YAML = register(Syntax("YAML", ("yaml", "yml"), "cgmigrate.documents.yaml:YamlDocument"))
+Syntax.PYTHON = register(Syntax("Python", ("py", "pyi"), "cgmigrate.documents.python:PythonDocument"))
 Syntax.SHELL = register(
     Syntax(
         "shell",

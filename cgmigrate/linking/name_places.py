@@ -206,9 +206,5 @@ def _in_other(path: str, before: str, after: str) -> _Form:
     return (PlaceKind.OVERRIDE if before.endswith((".", "+")) and _ASSIGNED.match(after) else PlaceKind.TEXT), None
 
 
-_FORMS: Mapping[tuple[str, ...], Callable[[str, str, str], _Form]] = {
-    _DATA: _in_data,
-    _PAGES: _in_page,
-    YAML: _in_yaml,
-}
+_FORMS: Mapping[tuple[str, ...], Callable[[str, str, str], _Form]] = {_DATA: _in_data, _PAGES: _in_page, YAML: _in_yaml}
 """How the names of files end → what a name in them is, by the text of its line before and after it."""

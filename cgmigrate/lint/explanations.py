@@ -14,15 +14,7 @@ from cgmigrate.lint.captures import because, both, is_known, outcome, verb, verd
 from cgmigrate.lint.diagnostics import Context, LintDiagnostic, SiteCase
 from cgmigrate.lint.plan import PlannedFile
 from cgmigrate.megatron.releases import LAST_OLD, SCOPE_LIST_SINCE
-from cgmigrate.megatron.settings import (
-    ENABLE,
-    EXTERNAL,
-    FIELDS,
-    IMPL,
-    MODULES,
-    SCOPE,
-    names_in,
-)
+from cgmigrate.megatron.settings import ENABLE, EXTERNAL, FIELDS, IMPL, MODULES, SCOPE, names_in
 from cgmigrate.megatron.types import Rejected
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span

@@ -88,10 +88,7 @@ def _unsets(case: SiteCase) -> str:
 
 def _with_merged_files(case: SiteCase, relations: Relations, context: Context) -> SiteCase:
     """Add a risk and a diagnostic for each file that this one is merged with."""
-    merged = (
-        (CheckKind.BUILDS_ON_FILES, relations.builds_on),
-        (CheckKind.MERGED_INTO_FILES, relations.merged_into),
-    )
+    merged = ((CheckKind.BUILDS_ON_FILES, relations.builds_on), (CheckKind.MERGED_INTO_FILES, relations.merged_into))
     for kind, other in merged:
         if not other:
             continue

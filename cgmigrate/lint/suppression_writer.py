@@ -39,10 +39,7 @@ class Added:
 
 
 def add_suppressions(
-    document: Document,
-    diagnostics: Sequence[LintDiagnostic],
-    read: Callable[[str], Document],
-    reason: str = "",
+    document: Document, diagnostics: Sequence[LintDiagnostic], read: Callable[[str], Document], reason: str = ""
 ) -> Added:
     """Write comments for diagnostics of a document; ``read`` reads an edited text like the document."""
     writer = _Writer(document, read, reason)

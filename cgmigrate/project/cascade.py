@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.megatron.setting_names import SETTINGS, SURROUNDINGS
 from cgmigrate.project.checkout import checkout_of
-from cgmigrate.project.configuration import (
-    OWN_FILE,
-    SHARED_FILE,
-    Configuration,
-    ConfigurationError,
-    merged,
-)
+from cgmigrate.project.configuration import OWN_FILE, SHARED_FILE, Configuration, ConfigurationError, merged
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.paths import display_path, is_below
 from cgmigrate.text.files import read_bytes

@@ -5,14 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 
-_HOOK_VARIABLES = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_PREFIX",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
-)
+_HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
 """Variables that name the repository of a git hook, whatever folder git runs in."""
 
 _VARIABLES = {

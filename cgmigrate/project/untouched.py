@@ -15,13 +15,7 @@ from cgmigrate.project.paths import prefix_of
 from cgmigrate.project.unread_files import names_setting
 
 GENERATED, RESULT = "generated files", "files in folders of results"
-_QUOTING = {
-    ".log": "logs",
-    ".patch": "patches",
-    ".diff": "patches",
-    ".rej": "patches",
-    ".lock": "lock files",
-}
+_QUOTING = {".log": "logs", ".patch": "patches", ".diff": "patches", ".rej": "patches", ".lock": "lock files"}
 _LINES = 5
 """How many lines at the top may say that a file is generated."""
 _COMMENT = re.compile(rb"[ \t]*(?:#+|//|/\*|\*|<!--|\{/\*|\.\.|\"\"\"|'''|;)[ \t]*(?P<text>.*)")

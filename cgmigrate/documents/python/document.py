@@ -88,11 +88,7 @@ class PythonDocument(TextDocument):
     """
 
     def __init__(
-        self,
-        text: str,
-        path: str = "",
-        catalogue: Catalogue | None = None,
-        reading: ReadingMode = WHOLE,
+        self, text: str, path: str = "", catalogue: Catalogue | None = None, reading: ReadingMode = WHOLE
     ) -> None:
         super().__init__(text, path, catalogue)
         self.works_with = reading.works_with
@@ -216,11 +212,7 @@ class PythonDocument(TextDocument):
 
     def _read_problems(self, nodes_of_sites: set[int]) -> None:
         owners = UseOwners(
-            self._source,
-            self._names,
-            self._imports_megatron,
-            names_program(self._source),
-            lambda: self.definitions,
+            self._source, self._names, self._imports_megatron, names_program(self._source), lambda: self.definitions
         )
         copies = [copy for copy in self._built_copies if copy.deprecated]
         report = report_problems(self._source, owners, nodes_of_sites, len(self._places), copies)

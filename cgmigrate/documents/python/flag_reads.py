@@ -75,8 +75,7 @@ def _is_either(node: ast.expr) -> bool:
     """Return whether an expression asks whether one of both flags of an object is on."""
     match node:
         case ast.BoolOp(
-            op=ast.Or(),
-            values=[ast.Attribute(value=first, attr=one), ast.Attribute(value=second, attr=other)],
+            op=ast.Or(), values=[ast.Attribute(value=first, attr=one), ast.Attribute(value=second, attr=other)]
         ):
             return {one, other} == _FLAGS and bool(dotted(first)) and dotted(first) == dotted(second)
     return False

@@ -69,9 +69,7 @@ class ScopeTests:
         for value in node.values:
             match value:
                 case ast.Compare(
-                    left=left,
-                    ops=[ast.In() | ast.NotIn()],
-                    comparators=[ast.Attribute(attr=attr, value=config)],
+                    left=left, ops=[ast.In() | ast.NotIn()], comparators=[ast.Attribute(attr=attr, value=config)]
                 ) if attr == SCOPE and enum_member(left, self.names):
                     if (path := dotted(config)) in implementations:
                         self.add(value, _Conjunction(node, implementations[path]))

@@ -82,10 +82,7 @@ def _is_inside(span: Span, flags: Sequence[Span]) -> bool:
 def _without(text: str, span: Span, flags: Sequence[Span]) -> str:
     pieces, start = [], span.start
     # A script has many nodes and many flags, so only the flags in a node are looked at.
-    first, last = (
-        bisect_left(flags, span.start, key=_START),
-        bisect_left(flags, span.end, key=_START),
-    )
+    first, last = (bisect_left(flags, span.start, key=_START), bisect_left(flags, span.end, key=_START))
     for flag in flags[first:last]:
         if start <= flag.start:
             pieces.append(text[start : flag.start])

@@ -13,13 +13,7 @@ from cgmigrate.documents.shell.flags import Flag, flags_in, options_in
 from cgmigrate.documents.shell.quoted import Script, script_in, scripts_of
 from cgmigrate.documents.shell.related_code import ScriptText
 from cgmigrate.documents.shell.tree import ShellTree
-from cgmigrate.documents.shell.words import (
-    Word,
-    literal_text,
-    words_in_string,
-    words_in_text,
-    words_of,
-)
+from cgmigrate.documents.shell.words import Word, literal_text, words_in_string, words_in_text, words_of
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.spans import Span
 
