@@ -16,7 +16,6 @@ from typing import TypeVar
 from cgmigrate.documents.code import CannotMapError, CodeText
 from cgmigrate.documents.comments import Comment
 from cgmigrate.documents.sites import UNREADABLE, CannotEditError, Document, Inside, Problem, Site, Use
-from cgmigrate.documents.text_document import TextDocument
 from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
@@ -95,7 +94,7 @@ class ReadPart:
         return next((one.message for one in self.document.problems if one.kind in UNREADABLE), "")
 
 
-class NestingDocument(TextDocument):
+class NestingDocument(Document):
     """A file with parts in other syntaxes; see ``sites.Document``.
 
     ``outer`` is the document of the file without them. ``read`` reads an edited text in the same way, with the parts

@@ -4,7 +4,7 @@ A *site* is the settings that configure one model at one place: one mapping, one
 A *document* reads a file's text, lists its sites and problems, and turns rewrites into edits. It knows no rules, no
 owners and no releases.
 
-To add a syntax, write a class with the members of ``Document`` and register it in ``documents/syntax.py``. The caller
+To add a syntax, write a subclass of ``Document`` and register it in ``documents/syntax.py``. The caller
 uses a document in this order:
 
 1. ``sites``, ``problems`` and ``skipped`` are complete once the document exists. No text raises an exception: one that
@@ -18,15 +18,17 @@ All offsets count code points of the decoded text, without a byte order mark.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from functools import cached_property
+from itertools import pairwise
+from operator import attrgetter
 
-from cgmigrate.documents.comments import Commented
-from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.documents.comments import Comment, CommentForm, comments_at, lines_of_comments
+from cgmigrate.megatron.catalogue import Catalogue, load
 from cgmigrate.megatron.releases import Release
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import Missing, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
 from cgmigrate.text.words import WordEnum
@@ -317,21 +319,39 @@ class Problem:
         return bool(self.if_proved) or (bool(self.replacement) and self.risk in ("", FOLLOWS_OBJECT))
 
 
-class Document(Commented, Protocol):
-    """One file, read in its syntax.
+class Document:
+    """One file, read in its syntax: what does not depend on the syntax is here.
 
     A rewrite gives a site other settings. ``rewrites`` are by the index of the site: its own settings afterwards. For
     the index of a problem they are empty, and the problem's replacement is written.
     """
 
-    path: str
-    """The absolute path of the file, empty for a text without one."""
-    catalogue: Catalogue
-    """The settings that it reads."""
+    comment_form = CommentForm()
+    skipped: Sequence[tuple[Use, str]]
+    """Names that are not settings or not Megatron's, each with its owner."""
+    _again: Document | None
+    """The edited text that was checked last, read again."""
+
+    def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
+        self.text = text
+        self.path = path
+        """The absolute path of the file, empty for a text without one."""
+        self.catalogue = catalogue or load()
+        """The settings that it reads."""
+        self.sites: list[Site] = []
+        """The sites, each at the position of its index."""
+        self.problems: list[Problem] = []
+        """What there is to report besides the sites."""
+        self.top_level: list[str] = []
+        """Names at the top of the file that show its kind: keys in YAML, imported modules in Python."""
+        self.builds_on = ""
+        """Other files that this one is merged into (``defaults:``), as written; empty when there are none."""
+        self._again = None
 
     @property
-    def sites(self) -> Sequence[Site]:
-        """The sites, each at the position of its index."""
+    def edited(self) -> Document | None:
+        """The document of the text that was checked last, None if none was right."""
+        return self._again
 
     @property
     def uses(self) -> Sequence[Use]:
@@ -339,24 +359,11 @@ class Document(Commented, Protocol):
 
         Those of sites are in ``Site.written``, too.
         """
+        return ()
 
-    @property
-    def problems(self) -> Sequence[Problem]:
-        """What there is to report besides the sites."""
-
-    @property
-    def top_level(self) -> Sequence[str]:
-        """Names at the top of the file that show its kind: keys in YAML, imported modules in Python."""
-
-    @property
-    def skipped(self) -> Sequence[tuple[Use, str]]:
-        """Names that are not settings or not Megatron's, each with its owner."""
-
-    builds_on: str
-    """Other files that this one is merged into (``defaults:``), as written; empty when there are none."""
-
-    def enclosing(self, offset: int, /) -> str:
+    def enclosing(self, _offset: int, /) -> str:
         """Return the class and function around an offset (``Recipe.configure``), empty where there is none."""
+        return ""
 
     def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to.
@@ -365,38 +372,94 @@ class Document(Commented, Protocol):
         (``ddp.check_for_nan_in_grad``). Without a section, the value is one of the site's own object. The result is
         plain data, ``Undecided`` or ``Missing``.
         """
+        raise NotImplementedError
 
-    def variable_at(self, offset: int, name: str, /) -> object:
+    def variable_at(self, _offset: int, _name: str, /) -> object:
         """Return the value that a variable of the environment has for the code or configuration at an offset.
 
         The result is plain data, ``Undecided`` or ``Missing``: absent if nothing in the file sets it.
         """
+        return Missing.UNKNOWN
 
-    def risk(self, index: int, /) -> str:
+    def risk(self, _index: int, /) -> str:
         """Return why the fix of a site or problem is not safe, empty when it is.
 
         It is not safe if code that is not followed may see the object: that code may set or read the settings under
         their deprecated names.
         """
+        return ""
 
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         """Return the edits that make the rewrites.
 
         Raises CannotEditError if the text of a site cannot be changed without changing others.
         """
+        raise NotImplementedError
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
+        raise NotImplementedError
 
-    @property
-    def edited(self) -> Document | None:
-        """The document of the text that was checked last, None if none was right."""
-
-    def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
+    def quotes(self, rewrites: Mapping[int, Settings]) -> Quotes:
         """Return the settings of rewritten sites, by index and field, as the text that was checked last has them."""
+        return quotes_of(self.sites, self._again, rewrites) if self._again else {}
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site, in the syntax of the file."""
+        raise NotImplementedError
+
+    def comments(self) -> Sequence[Comment]:
+        """Return the comments; see ``comments.Commented``."""
+        return comments_at(self.text, self._comments[0])
+
+    def joined_lines(self) -> Sequence[Span]:
+        """Return the parts of several lines that no comment can be in; see ``comments.Commented``."""
+        return self._comments[1]
+
+    @cached_property
+    def _comments(self) -> tuple[list[Span], list[Span]]:
+        """The spans of comments, and of the parts of several lines that no comment can be in."""
+        if any(problem.kind in UNREADABLE for problem in self.problems):
+            return lines_of_comments(self.text, self.comment_form), []
+        return self._read_comments()
+
+    def _read_comments(self) -> tuple[list[Span], list[Span]]:
+        """Return what `_comments` has, for a text that can be read."""
+        raise NotImplementedError
+
+    def _in_order(self, edits: list[Edit], rewrites: Mapping[int, Settings]) -> list[Edit]:
+        """Return edits in the order of the text. Raises CannotEditError if two of them overlap."""
+        edits.sort(key=attrgetter("start", "end"))
+        if any(one.end > other.start for one, other in pairwise(edits)):
+            raise CannotEditError(min(rewrites), "two changes replace the same text")
+        return edits
+
+
+Quotes = Mapping[int, Mapping[str, str]]
+"""Index of a site → field → the text of that setting."""
+
+
+def quotes_of(sites: Sequence[Site], after: Document, edited: Mapping[int, Settings]) -> dict[int, dict[str, str]]:
+    """Return the text of each setting of the edited ones among some sites, as ``after`` has it.
+
+    A site that loses all its settings is no site afterwards, so sites are paired by their paths, in order.
+    """
+    after_by_path = _by_path(site for site in after.sites if site.own)
+    result: dict[int, dict[str, str]] = {}
+    for path, alike in _by_path(site for site in sites if edited.get(site.index, site.own)).items():
+        for site, counterpart in zip(alike, after_by_path[path], strict=False):
+            own = edited.get(site.index)
+            if own is not None and own.keys() == counterpart.own.keys():
+                written = counterpart.written
+                result[site.index] = {one.setting: after.text[one.span.start : one.span.end] for one in written}
+    return result
+
+
+def _by_path(sites: Iterable[Site]) -> defaultdict[tuple[str, ...], list[Site]]:
+    result: defaultdict[tuple[str, ...], list[Site]] = defaultdict(list)
+    for site in sites:
+        result[site.path].append(site)
+    return result
 
 
 class CannotEditError(Exception):

@@ -10,8 +10,7 @@ from typing import Any
 
 from cgmigrate.documents.command_line_advice import by_hand, instead_of_key
 from cgmigrate.documents.comments import CommentForm
-from cgmigrate.documents.sites import Problem, ProblemKind
-from cgmigrate.documents.text_document import TextDocument
+from cgmigrate.documents.sites import Document, Problem, ProblemKind
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.megatron.settings import ENABLE, Missing, Settings
 from cgmigrate.text.edits import Edit
@@ -31,7 +30,7 @@ _MEGATRON = re.compile(r"megatron|nemo|(?:model|transformer_config)\w*\.enable_c
 """Shows that `enable_cuda_graph`, which other systems have, too, is Megatron's."""
 
 
-class UnreadDocument(TextDocument):
+class UnreadDocument(Document):
     """A text of another kind; see ``sites.Document``."""
 
     comment_form = CommentForm()

@@ -10,11 +10,10 @@ import pytest
 
 from cgmigrate.documents import syntax
 from cgmigrate.documents.changes import Add, Remove, Rename, Revalue, changes
-from cgmigrate.documents.comments import Comment, CommentForm, comments_at
-from cgmigrate.documents.sites import Problem, Site, Use
+from cgmigrate.documents.comments import CommentForm
+from cgmigrate.documents.sites import Document, Site, Use
 from cgmigrate.documents.syntax import Syntax, register, syntax_of
-from cgmigrate.documents.text_document import quotes_of
-from cgmigrate.megatron.catalogue import Catalogue, load
+from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import FIELDS, Missing, Settings
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span
@@ -23,17 +22,14 @@ TOY = Syntax("toy", ("toy",), f"{__name__}:ToyDocument")
 LINE = re.compile(r"^(?P<key>\w+) = (?P<value>[^;\n]*?)[ ]*(?P<comment>;[^\n]*)?$", re.MULTILINE)
 
 
-class ToyDocument:
+class ToyDocument(Document):
     """Lines such as ``cuda_graph_impl = local ; a comment``: one file is one site."""
 
     comment_form = CommentForm(";")
 
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:
-        self.text, self.path, self.catalogue = text, path, catalogue or load()
-        self.problems: list[Problem] = []
-        self.top_level: list[str] = []
+        super().__init__(text, path, catalogue)
         self.skipped: list[tuple[Use, str]] = []
-        self.builds_on = ""
         self.lines = {match["key"]: match for match in LINE.finditer(text)}
         written = tuple(
             Use(key, key, plain(match["value"]), Span(match.start(), match.end("value")))
@@ -42,7 +38,6 @@ class ToyDocument:
         )
         neighbours = {key: plain(match["value"]) for key, match in self.lines.items() if key not in FIELDS}
         self.sites = [Site(0, ("model",), Span(0, len(text)), written, neighbours=neighbours)] if written else []
-        self._again: ToyDocument | None = None
 
     @property
     def uses(self) -> Sequence[Use]:
@@ -55,17 +50,8 @@ class ToyDocument:
     def variable_at(self, _offset: int, _name: str, /) -> object:
         return Missing.ABSENT
 
-    def comments(self) -> Sequence[Comment]:
-        return comments_at(self.text, [Span(*match.span()) for match in re.finditer(r";[^\n]*", self.text)])
-
-    def joined_lines(self) -> Sequence[Span]:
-        return ()
-
-    def enclosing(self, _offset: int, /) -> str:
-        return ""
-
-    def risk(self, _index: int, /) -> str:
-        return ""
+    def _read_comments(self) -> tuple[list[Span], list[Span]]:
+        return [Span(*match.span()) for match in re.finditer(r";[^\n]*", self.text)], []
 
     def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
         return [edit for own in rewrites.values() for edit in self._edits(own)]
@@ -84,17 +70,10 @@ class ToyDocument:
                     yield Edit(end, end, line(name, value) + "\n")
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
-        self._again = ToyDocument(edited)
+        again = self._again = ToyDocument(edited)
         expected = rewrites.get(0, self.sites[0].own if self.sites else {})
-        read = self._again.sites[0].own if self._again.sites else {}
+        read = again.sites[0].own if again.sites else {}
         return "" if dict(read) == dict(expected) else "other settings"
-
-    @property
-    def edited(self) -> ToyDocument | None:
-        return self._again
-
-    def quotes(self, rewrites: Mapping[int, Settings]) -> Mapping[int, Mapping[str, str]]:
-        return quotes_of(self.sites, self._again, rewrites) if self._again else {}
 
     def spelled(self, _site: int, name: str, value: object) -> str:
         return line(name, value)

@@ -19,8 +19,7 @@ from cgmigrate.documents.nesting import NestingDocument, ReadPart
 from cgmigrate.documents.pages.blocks import CodeBlock
 from cgmigrate.documents.pages.outline import Outline
 from cgmigrate.documents.pages.readers import BlockPart, ReadBlock, read_block
-from cgmigrate.documents.sites import HISTORY, Example, Problem, ProblemKind, Role, Site, Use
-from cgmigrate.documents.text_document import TextDocument
+from cgmigrate.documents.sites import HISTORY, Document, Example, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.documents.unread import UnreadDocument
 from cgmigrate.documents.uses import Appearance, appearances_in
 from cgmigrate.megatron.catalogue import Catalogue
@@ -44,7 +43,7 @@ class Prose(UnreadDocument):
     comment_form = CommentForm("<!--", "-->", inside="#")
 
     def __init__(self, page: PageDocument, languages: Mapping[int, str], *, keeps_all: bool) -> None:
-        TextDocument.__init__(self, page.text, page.path, page.catalogue)
+        Document.__init__(self, page.text, page.path, page.catalogue)
         self.mentions: list[tuple[Use, str]] = []
         self.blocks: list[CodeBlock] = []
         self.read: dict[int, ReadBlock] = {}
@@ -126,7 +125,7 @@ class Prose(UnreadDocument):
 class PageDocument(NestingDocument):
     """A page of documentation; see ``sites.Document`` and ``Prose``."""
 
-    variable_at = TextDocument.variable_at
+    variable_at = Document.variable_at
 
     def __init__(
         self,
@@ -137,7 +136,7 @@ class PageDocument(NestingDocument):
         keeps_all: bool = False,
         languages: Mapping[int, str] = NO_LANGUAGES,
     ) -> None:
-        TextDocument.__init__(self, text, path, catalogue)
+        Document.__init__(self, text, path, catalogue)
         self._prose = Prose(self, languages, keeps_all=keeps_all)
         blocks, read = self._prose.blocks, self._prose.read.items()
         parts = [(BlockPart.of(number, one, blocks[number]), one.document) for number, one in read]

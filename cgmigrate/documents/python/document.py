@@ -43,8 +43,7 @@ from cgmigrate.documents.python.statement_edits import delete_statements
 from cgmigrate.documents.python.use_owners import UseOwners, is_another_system
 from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.python.use_report import withhold_reads_after
-from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Problem, ProblemKind, Site, Use
-from cgmigrate.documents.text_document import TextDocument
+from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Document, Problem, ProblemKind, Site, Use
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
 from cgmigrate.megatron.settings import ENABLE, Settings, Undecided
 from cgmigrate.megatron.source_trees import is_part_of_megatron
@@ -81,7 +80,7 @@ WHOLE = ReadingMode()
 _SITES = ReadingMode(sites_only=True)
 
 
-class PythonDocument(TextDocument):
+class PythonDocument(Document):
     """A Python file; see ``sites.Document``. ``path`` shows whose code it is.
 
     Without a catalogue, the settings are those that ship.

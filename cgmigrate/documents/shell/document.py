@@ -35,8 +35,7 @@ from cgmigrate.documents.shell.quoted import is_exported
 from cgmigrate.documents.shell.site_rewriter import edits_of, program_edits, programs_in, spelled, without_hybrid
 from cgmigrate.documents.shell.started_commands import PASSED_ON, commands_of, passed_on, script_named
 from cgmigrate.documents.shell.tree import ShellTree, nodes_around, parse
-from cgmigrate.documents.sites import PROSE, WORDS_ALONE, Problem, ProblemKind, Role, Site, Use
-from cgmigrate.documents.text_document import TextDocument
+from cgmigrate.documents.sites import PROSE, WORDS_ALONE, Document, Problem, ProblemKind, Role, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, Missing, Settings
 from cgmigrate.text.edits import Edit
@@ -82,7 +81,7 @@ _PLACES = {
 }
 
 
-class ShellDocument(TextDocument):
+class ShellDocument(Document):
     """A shell script; see ``sites.Document``. Without a catalogue, the settings are those that ship."""
 
     def __init__(self, text: str, path: str = "", catalogue: Catalogue | None = None) -> None:

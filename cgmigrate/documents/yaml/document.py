@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from cgmigrate.documents.command_line_advice import brace_problems, by_hand, pattern_in_text
-from cgmigrate.documents.sites import Problem, ProblemKind, Site, Use
-from cgmigrate.documents.text_document import TextDocument
+from cgmigrate.documents.sites import Document, Problem, ProblemKind, Site, Use
 from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.equivalence import DocumentComparison
 from cgmigrate.documents.yaml.keys import (
@@ -66,7 +65,7 @@ _TOO_MANY = f"its mappings merge settings at more than {_MAX_MERGED:,} places, s
 """A limit, since mappings that merge one another, each with its own prefix of dotted keys, multiply the places."""
 
 
-class YamlDocument(TextDocument):
+class YamlDocument(Document):
     """A YAML file of one or several YAML documents; see ``sites.Document``.
 
     Without a catalogue, the settings are those that ship.
