@@ -55,11 +55,9 @@ _SHORTEST = 4
 _BY_POSITION = re.compile(
     r"(?<![\w.-])(?:head|tail|cut|tr|ed|ex|patch|envsubst|truncate|wc)(?![\w.-])|awk\b.*\$\d|read(?:_text)?\(\)\.split"
 )
-_KEY = re.compile(r"^[ \t]*(?:-[ \t]+)?[\"']?([\w.-]+)[\"']?[ \t]*[:=]", re.MULTILINE)
 _FILL = "{place} also sets `{flag}`, which may be on the same command line"
 _CUTS = "{place} may count, select or cut the words of this command line"
 _CHANGES = "{place} searches this script and may rewrite it"
-_CODE = (Syntax.PYTHON, Syntax.SHELL)
 
 
 @dataclass
@@ -76,20 +74,20 @@ class CommandFiles:
 
     def of(self, site: Site, path: str, text: str) -> str:
         """Return why other files may have a part in the command line of a site, empty if none has."""
-        real, around = os.path.realpath(path), _around(site, path, text)
-        for other in self._candidates(site, around, real):
-            if other != real and self._meet(site, around, real, other):
+        real = os.path.realpath(path)
+        for other in self._candidates(site, real):
+            if other != real and self._meet(site, real, other):
                 match = self._flags.search(self._spelling[other])
                 assert match is not None
                 return _FILL.format(place=self._place(other, match.start()), flag=match.group())
         changed = self._changed(real) if _kind(path, text) is Syntax.SHELL else ""
         return changed or self._cut(site, real)
 
-    def _candidates(self, site: Site, around: Collection[str], path: str) -> list[str]:
+    def _candidates(self, site: Site, path: str) -> list[str]:
         """Return the files that spell a flag, and that share a name with a command line, in their order."""
         words, text = self._words(path), self._text(path)
         files = {other for name in self._basenames.keys() & words for other in self._basenames[name]}
-        files |= {other for name in (*site.meets, *around) if name.isidentifier() for other in self._with(name)}
+        files |= {other for name in site.meets if name.isidentifier() for other in self._with(name)}
         if "@" in site.meets:
             files |= self._callers(path)
         if self._scripts_named.keys() & words:
@@ -160,7 +158,7 @@ class CommandFiles:
     def _place(self, path: str, at: int) -> str:
         return f"{self.shown(path)}:{self._text(path).count(chr(10), 0, at) + 1}"
 
-    def _meet(self, site: Site, around: Collection[str], path: str, other: str) -> bool:
+    def _meet(self, site: Site, path: str, other: str) -> bool:
         """Return whether another file that spells a flag may fill a command line, or get what it has."""
         if "@" in site.meets and other in self._callers(path):
             name = os.path.basename(path)
@@ -169,8 +167,6 @@ class CommandFiles:
         if _kind(other, self._spelling[other]) is Syntax.SHELL and path in self._callers(other):
             return True
         if any(self._sets(name, path, other) for name in site.meets if name.isidentifier()):
-            return True
-        if any(re.search(rf"\$[{{(]?{re.escape(name)}\b", self._spelling[other]) for name in around):
             return True
         if path.endswith(_ARGS) and os.path.basename(path) in self._words(other) and not is_documentation(other):
             return True
@@ -298,14 +294,6 @@ class CommandFiles:
     @remembered
     def _text(self, path: str) -> str:
         return text_if_readable(path, _MOST_BYTES) or ""
-
-
-def _around(site: Site, path: str, text: str) -> list[str]:
-    """Return the key that has a command line as its value, in a file that is no script."""
-    if site.inside is None or _kind(path, text) in _CODE:
-        return []
-    keys = _KEY.findall(text, 0, site.span.start)[-2:]
-    return [key for key in keys if key.isupper() or key == keys[-1]]
 
 
 def _by_name(paths: Iterable[str]) -> dict[str, list[str]]:

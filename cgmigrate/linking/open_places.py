@@ -239,14 +239,11 @@ class OpenPlaces:
 
     def _fills(self, place: OpenPlace, own: str) -> bool:
         """Return whether a file gives a flag to a script, its own or one that it names: by a variable, or in YAML."""
-        if place.kind is not PlaceKind.FLAG or (place.path == own and not own.endswith(YAML)):
+        if place.kind is not PlaceKind.FLAG or place.path == own:
             return False
         lines = self.texts.text(place.path).split("\n")
         before = lines[place.line - 1].partition(place.text)[0]
         if place.path.endswith(YAML) and _WORDS_ALONE.search(before):
-            if place.path == own:
-                # Such as the variables of a job, or a matrix.
-                return True
             naming = self.texts.holding((os.path.basename(own),))
             return any(one == place.path or one in self._readers.of(YAML_WORDS) for one in naming)
         names = ASSIGNED.findall(before)
