@@ -21,7 +21,6 @@ from cgmigrate.text.edits import Edit, apply
 from cgmigrate.text.spans import Span
 
 _Item = TypeVar("_Item")
-_MERGED = "the file that it writes is merged with others (`{}`)"
 _OTHER_PARTS = "the parts in other syntaxes would be others"
 
 
@@ -240,9 +239,7 @@ class NestingDocument(Document):
         one = self._part_of(index)
         if one is None:
             return self.outer.risk(self._outer_index(index))
-        if reason := one.document.risk(index - one.first_site) or self.outer.risk(-1):
-            return reason
-        return _MERGED.format(one.document.builds_on) if one.document.builds_on else ""
+        return one.document.risk(index - one.first_site) or self.outer.risk(-1)
 
     def spelled(self, site: int, name: str, value: object) -> str:
         """Return a setting as it would be written at a site; see ``sites.Document``."""

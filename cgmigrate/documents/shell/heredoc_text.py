@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 
 from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.shell.words import EXPANDED
@@ -44,26 +43,16 @@ def escaped(text: str) -> str:
     return re.sub(r"\\(?!\n)|[$`]", r"\\\g<0>", text)
 
 
-@dataclass(frozen=True, slots=True)
-class HeredocForm:
-    """How a here-document is written."""
-
-    is_expanded: bool
-    """Whether the shell expands it, since the delimiter has no quotes."""
-    is_script: bool
-    """Whether it is shell code."""
-
-
-def code_of(text: str, span: Span, form: HeredocForm, names: Sequence[int], variables: Collection[str]) -> CodeText:
+def code_of(text: str, span: Span, is_expanded: bool, names: Sequence[int], variables: Collection[str]) -> CodeText:
     """Return the text of the here-document at a span. Raises UncertainTextError.
 
     ``names`` is where names of settings begin, ``variables`` are those of the script that contain flags of settings.
     """
-    if form.is_expanded:
+    if is_expanded:
         inside = [at - span.start for at in names if span.start <= at < span.end]
-        _check(text[span.start : span.end], inside, variables, form.is_script)
-    code = CodeText.joined(list(_pieces(text, span, form)))
-    for name in EXPANDED.findall(code.text) if form.is_script else ():
+        _check(text[span.start : span.end], inside, variables)
+    code = CodeText.joined(list(_pieces(text, span, is_expanded)))
+    for name in EXPANDED.findall(code.text):
         if name in variables and not is_set(name, code.text):
             raise UncertainTextError(_SETS_FLAGS.format(name=name))
     return code
@@ -74,13 +63,13 @@ def is_set(name: str, code: str) -> bool:
     return re.search(_SETS.format(name=re.escape(name)), code, re.MULTILINE) is not None
 
 
-def _pieces(text: str, span: Span, form: HeredocForm) -> Iterator[CodeText]:
+def _pieces(text: str, span: Span, is_expanded: bool) -> Iterator[CodeText]:
     """Yield the lines of a here-document."""
     at = span.start
     while at < span.end:
         end = text.index("\n", at)
-        is_joined = form.is_expanded and _ends_in_backslash(text, at, end)
-        yield from _characters(text, at, end - is_joined) if form.is_expanded else [CodeText.of(text, at, end)]
+        is_joined = is_expanded and _ends_in_backslash(text, at, end)
+        yield from _characters(text, at, end - is_joined) if is_expanded else [CodeText.of(text, at, end)]
         if is_joined:
             yield CodeText.of(text, end - 1, end)
         yield CodeText.written_as("\n", end, end + 1)
@@ -104,13 +93,13 @@ def _characters(text: str, start: int, end: int) -> Iterator[CodeText]:
 # --- what the shell expands ------------------------------------------------------------------------------
 
 
-def _check(body: str, names: Sequence[int], variables: Collection[str], is_script: bool) -> None:
+def _check(body: str, names: Sequence[int], variables: Collection[str]) -> None:
     """Raise UncertainTextError if the expansion of a text may change more than words of it."""
     at = 0
     while match := _SPECIAL.search(body, at):
         if match.group() == "\\\n":
             line = _logical_line(body, match.start())
-            if not is_script or set(body[line.start : line.end]) & set("#'"):
+            if set(body[line.start : line.end]) & set("#'"):
                 raise UncertainTextError(_JOINED)
             at = match.end()
         elif match.group().startswith("\\"):
@@ -118,14 +107,14 @@ def _check(body: str, names: Sequence[int], variables: Collection[str], is_scrip
         elif nothing := _NOTHING.match(body, match.start()):
             at = nothing.end()
         else:
-            at = _check_expansion(body, match.start(), names, variables, is_script)
+            at = _check_expansion(body, match.start(), names, variables)
 
 
-def _check_expansion(body: str, start: int, names: Sequence[int], variables: Collection[str], is_script: bool) -> int:
+def _check_expansion(body: str, start: int, names: Sequence[int], variables: Collection[str]) -> int:
     """Return the end of an expansion. Raises UncertainTextError."""
     match = _EXPANSION.match(body, start)
     what = match.group() if match else body[start : start + 12].partition("\n")[0]
-    if match is None or not is_script:
+    if match is None:
         raise UncertainTextError(_CODE_IN_TEXT.format(what=what))
     for name in EXPANDED.findall(match.group()):
         if name in variables:

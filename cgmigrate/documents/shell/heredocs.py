@@ -1,7 +1,7 @@
-"""Here-documents: which program or file gets each, and its text in the syntax of that.
+"""Here-documents: which are scripts of a shell, since a shell gets them or they are written to a file of that name.
 
-A text is read only if its syntax is certain: a shell or Python gets it, or it is written to a file whose name says its
-syntax. Where the shell expands it first, the way from each character back to the script has to be certain, too.
+All others are reported only. Where the shell expands one first, the way from each character back to the script has to
+be certain, too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.documents.code import CodeText
 from cgmigrate.documents.nesting import NestedText, as_written
-from cgmigrate.documents.shell.heredoc_text import HeredocForm, UncertainTextError, code_of, escaped
+from cgmigrate.documents.shell.heredoc_text import UncertainTextError, code_of, escaped
 from cgmigrate.documents.shell.tree import ShellTree
 from cgmigrate.documents.shell.words import words_of
 from cgmigrate.documents.syntax import SHEBANG_BYTES, Syntax, syntax_of_file
@@ -30,32 +30,23 @@ _EDITORS = re.compile(
 """Programs that work on the lines or words of a text."""
 _IN_PLACE = re.compile(r"\s-\w*i\w*\b.*[$*?][\w{}\"'*?.]*\s*\Z")
 """Matches a command that changes a file whose name the script computes."""
-_APPENDS = re.compile(r">>|(?<![\w.-])tee\s.*-a\b")
 
 
-def line_that_changes(name: str, text: str, *, is_data: bool) -> int:
-    """Return the number of a line of a script that changes a file with a name, or passes on what is in it; else 0.
-
-    ``is_data`` says that text added to the file may belong to what is in it already.
-    """
+def line_that_changes(name: str, text: str) -> int:
+    """Return the number of a line of a script that changes a file with a name, or passes on what is in it; else 0."""
     pattern = re.compile(rf"(?<![\w.-]){re.escape(_plain(name))}(?![\w.-])")
-    for number, line, is_editor in _lines_that_may_change(text):
-        if is_editor and (pattern.search(line) or _IN_PLACE.search(line)):
-            return number
-        if is_data and _APPENDS.search(line) and pattern.search(line):
-            return number
-    return 0
+    every = _lines_with_editors(text)
+    return next((number for number, line in every if pattern.search(line) or _IN_PLACE.search(line)), 0)
 
 
 @lru_cache(maxsize=8)
-def _lines_that_may_change(text: str) -> list[tuple[int, str, bool]]:
-    """Return the lines that may change a file, with their numbers, and whether an editor is in them."""
+def _lines_with_editors(text: str) -> list[tuple[int, str]]:
+    """Return the lines that may change a file, with their numbers."""
     result = []
     number = 1
     for line in re.split(r"(?<!\\)\n", text):
-        is_editor = _EDITORS.search(line) is not None
-        if is_editor or ">>" in line or "tee" in line:
-            result.append((number, _plain(line.replace("\\\n", " ")), is_editor))
+        if _EDITORS.search(line):
+            result.append((number, _plain(line.replace("\\\n", " "))))
         number += line.count("\n") + 1
     return result
 
@@ -65,7 +56,6 @@ def _plain(written: str) -> str:
 
 
 _SHELLS = frozenset(("sh", "bash", "dash", "ash", "ksh"))
-_PYTHONS = re.compile(r"python[\d.]*")
 _LAUNCHERS = frozenset(
     [
         *("ssh", "srun", "sudo", "env", "nohup", "exec", "time", "timeout"),
@@ -77,17 +67,14 @@ _SHELL_OPTIONS = re.compile(
     r"(?: [-+][a-z]*[oO] \w+| [-+][abd-mp-z]+| --(?:login|norc|noprofile|posix))*?(?: -[a-z]*s(?: .*)?| --?)?"
 )
 """Options with which a shell runs its input."""
-_PYTHON_OPTIONS = re.compile(r"(?: -[bBdEIOPqsSuvx]+)*(?: -(?: .*)?)?")
 _WORDS = frozenset(
     ("word", "number", "string", "raw_string", "concatenation", "simple_expansion", "expansion", "command_substitution")
 )
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\})")
-_READ_SYNTAXES = (Syntax.SHELL, Syntax.YAML, Syntax.PYTHON)
-_SCRIPT, _CODE = "script.sh", "code.py"
+_SCRIPT = "script.sh"
 
 _NOT_KNOWN = "the program or file that gets it is not known"
-_APPENDED = "it is added to a file, whose beginning is not known"
-_NO_SYNTAX = "its file name does not show that it is shell, Python or YAML"
+_NO_SYNTAX = "its file name does not show that it is shell"
 _CHANGED = "line {line} changes the file that it is written to, or passes its text on"
 _NO_SCRIPT = "it does not begin as a script of a shell"
 _TABS = "the shell takes the tabs in front of its lines away (`<<-`)"
@@ -96,20 +83,16 @@ _SEVERAL = "it goes through several commands"
 
 @dataclass(frozen=True, slots=True)
 class Heredoc:
-    """A here-document: the span of its lines, and its text with the name of a file in its syntax.
-
-    ``reason`` says why it is not read; then the text is empty.
-    """
+    """A here-document: the span of its lines and its text; ``reason`` says why it is not read, and it is empty then."""
 
     span: Span
     code: CodeText
-    name: str
     is_expanded: bool
     reason: str = ""
 
     def part(self, number: int) -> NestedText:
         """Return it as the part of a script."""
-        return NestedText(number, self.span, self.code, self.name, escaped=escaped if self.is_expanded else as_written)
+        return NestedText(number, self.span, self.code, _SCRIPT, escaped=escaped if self.is_expanded else as_written)
 
 
 def heredocs(tree: ShellTree, names: Sequence[int], variables: Collection[str]) -> list[Heredoc]:
@@ -139,12 +122,10 @@ def _read(body: Node, tree: ShellTree, names: Sequence[int], variables: Collecti
             raise UncertainTextError(_TABS)
         is_expanded = not set(tree.written(start)) & set("'\"\\")
         span = _lines(tree, redirect, span, re.sub(r"['\"\\]", "", tree.written(start)))
-        name = _name(redirect, tree, tree.text[span.start : span.end])
-        form = HeredocForm(is_expanded, syntax_of_file(name, b"") is Syntax.SHELL)
-        code = code_of(tree.text, span, form, names, variables)
-        return Heredoc(span, code, name, is_expanded)
+        _check_reader(redirect, tree, tree.text[span.start : span.end])
+        return Heredoc(span, code_of(tree.text, span, is_expanded, names, variables), is_expanded)
     except UncertainTextError as error:
-        return Heredoc(span, CodeText(), "", is_expanded, str(error))
+        return Heredoc(span, CodeText(), is_expanded, str(error))
 
 
 def _lines(tree: ShellTree, redirect: Node, body: Span, delimiter: str) -> Span:
@@ -162,8 +143,8 @@ def _lines(tree: ShellTree, redirect: Node, body: Span, delimiter: str) -> Span:
 # --- what gets it -------------------------------------------------------------------------------------
 
 
-def _name(redirect: Node, tree: ShellTree, text: str) -> str:
-    """Return the name of a file in the syntax of a here-document. Raises UncertainTextError."""
+def _check_reader(redirect: Node, tree: ShellTree, text: str) -> None:
+    """Raise UncertainTextError if what gets a here-document may be no shell."""
     statement = redirect.parent
     if statement is None or statement.type != "redirected_statement":
         raise UncertainTextError(_NOT_KNOWN)
@@ -180,7 +161,7 @@ def _name(redirect: Node, tree: ShellTree, text: str) -> str:
     # The grammar has no node for a dash in front of a here-document.
     dash = tree.text[tree.span(command).end : tree.span(redirect).start].strip() == "-"
     words = [*_texts(command.named_children, tree), *["-"][:dash], *_texts(_behind_delimiter(redirect), tree)]
-    return _name_for(words, redirects, tree, text)
+    _check_command(words, redirects, tree, text)
 
 
 def _behind_delimiter(redirect: Node) -> list[Node]:
@@ -206,35 +187,32 @@ def _outputs(redirects: Sequence[Node], tree: ShellTree) -> list[tuple[str, str]
     return result
 
 
-def _name_for(words: Sequence[str], redirects: Sequence[Node], tree: ShellTree, text: str) -> str:
+def _check_command(words: Sequence[str], redirects: Sequence[Node], tree: ShellTree, text: str) -> None:
     outputs = _outputs(redirects, tree)
     program = words[0].rpartition("/")[2] if words else ""
     if program == "sudo" and words[1:2] == ["tee"]:
         words, program = words[1:], "tee"
     if program == "cat" and words[1:] in ([], ["-"]) and len(outputs) == 1:
-        return _of_file(outputs[0][1], outputs[0][0] in (">>", "&>>"), tree, text)
-    if program == "tee" and (files := [word for word in words[1:] if not word.startswith("-")]):
+        _check_file(outputs[0][1], tree, text)
+    elif program == "tee" and (files := [word for word in words[1:] if not word.startswith("-")]):
         if len(files) > 1 or (outputs and outputs[0][1] != "/dev/null"):
             raise UncertainTextError(_SEVERAL)
-        return _of_file(files[0], any(word in ("-a", "--append") for word in words), tree, text)
-    if program == "sbatch":
-        return _of_job(words, text)
-    return _of_input(words)
+        _check_file(files[0], tree, text)
+    elif program == "sbatch":
+        _check_job(words, text)
+    else:
+        _check_input(words)
 
 
-def _of_file(path: str, is_appended: bool, tree: ShellTree, text: str) -> str:
-    """Return the name for the text of a file. Raises UncertainTextError."""
+def _check_file(path: str, tree: ShellTree, text: str) -> None:
     written = path.rpartition("/")[2]
     name = _value_of(written, tree.text) or written
     syntax = syntax_of_file(name, text[:SHEBANG_BYTES].encode()) if "$" not in name.rpartition(".")[2] else None
-    if syntax not in _READ_SYNTAXES:
+    if syntax is not Syntax.SHELL:
         raise UncertainTextError(_NO_SYNTAX)
-    if is_appended and syntax is not Syntax.SHELL:
-        raise UncertainTextError(_APPENDED)
     for one in dict.fromkeys((name, written)):
-        if line := line_that_changes(one, tree.text, is_data=syntax is not Syntax.SHELL):
+        if line := line_that_changes(one, tree.text):
             raise UncertainTextError(_CHANGED.format(line=line))
-    return f"file.{name.rpartition('.')[2]}" if "." in name else _SCRIPT if syntax is Syntax.SHELL else _CODE
 
 
 def _value_of(written: str, text: str) -> str:
@@ -251,25 +229,17 @@ def _value_of(written: str, text: str) -> str:
     return f"{name}.{suffix[1]}" if suffix else ""
 
 
-def _of_job(words: Sequence[str], text: str) -> str:
-    """Return the name for the input of sbatch, which runs it unless a script is among its words."""
+def _check_job(words: Sequence[str], text: str) -> None:
+    """Check the input of sbatch, which runs it unless a script is among its words."""
     if not all(word.startswith("-") or before.startswith("-") for before, word in pairwise(words)):
         raise UncertainTextError(_NOT_KNOWN)
     if syntax_of_file("script", text[:SHEBANG_BYTES].encode()) is not Syntax.SHELL:
         raise UncertainTextError(_NO_SCRIPT)
-    return _SCRIPT
 
 
-def _of_input(words: Sequence[str]) -> str:
-    """Return the name for the input of a command. Raises UncertainTextError."""
+def _check_input(words: Sequence[str]) -> None:
     programs = [word.rpartition("/")[2] for word in words]
-    started = [at for at, name in enumerate(programs) if name in _SHELLS or _PYTHONS.fullmatch(name)]
-    at = next(iter(started), -1)
-    if at < 0 or (at > 0 and programs[0] not in _LAUNCHERS):
+    at = next((at for at, name in enumerate(programs) if name in _SHELLS), -1)
+    is_started = at == 0 or (at > 0 and programs[0] in _LAUNCHERS)
+    if not is_started or not _SHELL_OPTIONS.fullmatch("".join(f" {word}" for word in words[at + 1 :])):
         raise UncertainTextError(_NOT_KNOWN)
-    options = "".join(f" {word}" for word in words[at + 1 :])
-    if programs[at] in _SHELLS and _SHELL_OPTIONS.fullmatch(options):
-        return _SCRIPT
-    if _PYTHONS.fullmatch(programs[at]) and _PYTHON_OPTIONS.fullmatch(options):
-        return _CODE
-    raise UncertainTextError(_NOT_KNOWN)
