@@ -22,7 +22,6 @@ from cgmigrate.linking.command_readers import ASSIGNED, readers_of_words
 from cgmigrate.linking.entry_filters import VIEWS, EntryFilter, filters_in, flags_made_in
 from cgmigrate.linking.name_appearances import SoughtNames, words_of
 from cgmigrate.linking.name_places import CODE, YAML, OpenPlace, PlaceKind, may_run, places_in
-from cgmigrate.linking.near_texts import NearTexts
 from cgmigrate.linking.program_files import JSON_WORDS, YAML_WORDS, DataReaders
 from cgmigrate.linking.project_texts import ProjectTexts, project_around
 from cgmigrate.linking.python_places import python_places_in
@@ -33,6 +32,7 @@ from cgmigrate.linking.text_tools import (
     name_parts_in,
     name_patterns_in,
     name_tests_in,
+    names_from_outside,
     reaches,
     searches_of_objects,
     tools_about,
@@ -46,6 +46,38 @@ from cgmigrate.project.paths import is_below, is_test
 from cgmigrate.project.unread_files import is_report
 from cgmigrate.project.untouched import is_result
 from cgmigrate.text.remembered import remembered
+
+# --- the texts near a file ------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class NearTexts:
+    """The texts of a checkout by the file that they can be about; files that the same ones can be about share them."""
+
+    whole: ProjectTexts
+
+    @remembered
+    def of(self, own: str) -> ProjectTexts:
+        """Return the texts that can be about a file: all, unless it is of a project that is a part of the checkout."""
+        top = self.whole.top
+        project = project_around(os.path.dirname(own), top)
+        if project == top or not is_below(project, top):
+            return self.whole
+        outside = (one for one in self._programs(project) if names_from_outside(self.whole.text(one), own, top))
+        return self._of_part(project, tuple(outside))
+
+    @remembered
+    def _of_part(self, project: str, programs: tuple[str, ...]) -> ProjectTexts:
+        return ProjectTexts(self.whole.top, FileSearch(project), self.whole.rule_folders, programs)
+
+    @remembered
+    def _programs(self, project: str) -> list[str]:
+        """Return the programs outside of a project that is a part of the checkout."""
+        every = (one for one in self.whole.paths() if may_run(one) and not is_test(one))
+        return [one for one in every if not is_below(one, project)]
+
+
+# --- open places ------------------------------------------------------------
 
 _PAST = (".log", ".orig", ".sarif")
 _FOR_OBJECTS = frozenset((PlaceKind.CODE, PlaceKind.TEXT, PlaceKind.OWN))

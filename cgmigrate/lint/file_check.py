@@ -226,7 +226,7 @@ class FileChecker:
         """Return a file with comments that suppress its diagnostics, except those that the baseline has."""
         if not checked.diagnostics:
             return checked
-        from cgmigrate.lint.suppression_writer import add_suppressions
+        from cgmigrate.lint.suppressions import add_suppressions
 
         path, syntax = checked.path, file.source.syntax
         if syntax.is_documentation or syntax is Syntax.TEXT:

@@ -25,9 +25,9 @@ from cgmigrate.lint.captures import (
 )
 from cgmigrate.lint.diagnostics import LintDiagnostic, SiteCase
 from cgmigrate.lint.edit_sets import FileGroup, Place
-from cgmigrate.lint.fix_text import quoted
 from cgmigrate.lint.plan import Plan
 from cgmigrate.lint.run import Run
+from cgmigrate.lint.site_diagnostics import quoted
 from cgmigrate.megatron.capture import capture_of
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings, Undecided

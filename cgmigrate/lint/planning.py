@@ -324,7 +324,7 @@ class Planner:
 
     def _outer_writer(self, top: str, file: OpenedFile) -> str:
         """Return what sets settings of objects of code from outside of it, with its place; empty if nothing does."""
-        from cgmigrate.lint.outer_writers import DATA, MODEL, data_words, data_writer, override_writer
+        from cgmigrate.lint.relations import DATA, MODEL, data_words, data_writer, override_writer
 
         catalogue = file.document.catalogue
         deprecated = sorted(catalogue.deprecated)

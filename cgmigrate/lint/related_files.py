@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from cgmigrate.linking.key_groups import KeyGroup
     from cgmigrate.linking.merged_files import Members, MergedFiles, UnknownMerge
     from cgmigrate.linking.open_places import OpenPlaces
-    from cgmigrate.linking.overrides import Override, Overrides
     from cgmigrate.linking.own_options import OwnOptions
+    from cgmigrate.linking.surroundings import Override, Overrides
     from cgmigrate.lint.relations import Relations
     from cgmigrate.megatron.catalogue import Catalogue
     from cgmigrate.project.file_search import FileSearch
@@ -98,7 +98,7 @@ class RelatedFiles:
     @remembered
     def _all_overrides(self, top: str | None, catalogue: Catalogue) -> Overrides:
         """Return the overrides on command lines of a project."""
-        from cgmigrate.linking.overrides import PATTERNS, Overrides, is_searched
+        from cgmigrate.linking.surroundings import PATTERNS, Overrides, is_searched
 
         # The names of the settings are seed words: no other file of the run has an override.
         paths = {os.path.realpath(item.path) for item in self.sources if is_searched(item.path)}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cgmigrate.lint.outer_writers import data_writer
+from cgmigrate.lint.relations import data_writer
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.megatron.releases import LAST_OLD
 from tests.support.files import write

@@ -15,7 +15,7 @@ from cgmigrate.documents.syntax import Syntax
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
-from cgmigrate.lint.suppression_writer import add_suppressions
+from cgmigrate.lint.suppressions import add_suppressions
 from cgmigrate.project.inputs import InputFile
 from cgmigrate.project.options import RunOptions
 from tests.support.files import write
@@ -377,7 +377,7 @@ def test_modules_of_other_features_are_not_imported(project: Path) -> None:
     code = (
         "import sys\nfrom cgmigrate.cli.commands import main\n"
         "try: main(['check', '.'])\nexcept SystemExit: pass\n"
-        "late = {'cgmigrate.lint.suppressions', 'cgmigrate.lint.suppression_writer', 'cgmigrate.lint.baseline'}\n"
+        "late = {'cgmigrate.lint.suppressions', 'cgmigrate.lint.suppressions', 'cgmigrate.lint.baseline'}\n"
         "late |= {'cgmigrate.project.journal', 'platformdirs'}\n"
         "print(sorted(late & set(sys.modules)), file=sys.stderr)"
     )

@@ -3,7 +3,7 @@
 * Text and names: ``source``, ``comments``, ``name_resolution``, ``class_origins``, ``definitions``,
   ``scopes``.
 * Sites: ``calls``, ``argument_lists``, ``assignments`` (with ``object_states``) and ``built_copies`` read the places
-  of ``site_nodes``; ``values`` reads what they set; ``site_assembly`` makes sites of them.
+  of ``site_nodes``; ``values`` reads what they set.
 * Flags that code looks for or defines: ``flag_uses``.
 * What surrounds a site: ``surroundings``, with ``statement_order``.
 * Roles of all names: ``uses``.

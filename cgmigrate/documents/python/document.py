@@ -16,10 +16,9 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.python.assignments import Assignments
-from cgmigrate.documents.python.both_names import asks_for_both
 from cgmigrate.documents.python.built_copies import BuiltCopy, copy_at, is_of_built_model
 from cgmigrate.documents.python.calls import places_in
-from cgmigrate.documents.python.deprecation_tests import deprecation_test_around, expects_error
+from cgmigrate.documents.python.deprecation_tests import asks_for_both, deprecation_test_around, expects_error
 from cgmigrate.documents.python.enum_imports import import_edits
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.fix_risks import FixRisks
@@ -34,8 +33,7 @@ from cgmigrate.documents.python.setters import (
     same_with_setters,
     without_cleared,
 )
-from cgmigrate.documents.python.site_assembly import position_of, sites_of
-from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes
+from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes, position_of, sites_of
 from cgmigrate.documents.python.site_rewriter import PythonSiteRewriter
 from cgmigrate.documents.python.source import PythonSource, dotted, last_name, matches_near_names
 from cgmigrate.documents.python.spelling import spelled_at

@@ -6,8 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from cgmigrate.documents.python.both_names import asks_for_both
-from cgmigrate.documents.python.deprecation_tests import deprecation_test_around
+from cgmigrate.documents.python.deprecation_tests import asks_for_both, deprecation_test_around
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.release_checks import release_check_around
 from cgmigrate.documents.python.site_nodes import SiteForm, SiteNodes

@@ -1,6 +1,6 @@
 """YAML files. ``document`` reads a file and rewrites its settings, with the help of the other modules.
 
-* Text and nodes: ``tree``, ``alias_paths``.
+* Text and nodes: ``tree``.
 * Sites: ``keys`` and ``values``.
 * Rewriting: ``site_rewriter`` and ``line_edits``; ``equivalence`` compares the file before and after.
 """

@@ -16,9 +16,9 @@ import yaml
 
 from cgmigrate.documents.command_line_advice import brace_problems, by_hand, pattern_in_text
 from cgmigrate.documents.sites import Document, Problem, ProblemKind, Site, Use
-from cgmigrate.documents.yaml.alias_paths import AliasPaths
 from cgmigrate.documents.yaml.equivalence import DocumentComparison
 from cgmigrate.documents.yaml.keys import (
+    AliasPaths,
     MappingNodes,
     defaults_of,
     is_flag,
@@ -187,7 +187,7 @@ class YamlDocument(Document):
 
     def variable_at(self, offset: int, name: str, /) -> object:
         """Return the value of a variable of the environment; see ``sites.Document``."""
-        from cgmigrate.documents.yaml.environment import variable_at
+        from cgmigrate.documents.yaml.surroundings import variable_at
 
         value = variable_at(self.roots, offset, name)
         return Missing.UNKNOWN if value is Missing.ABSENT and self.builds_on else value
