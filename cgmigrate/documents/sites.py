@@ -320,7 +320,7 @@ class Problem:
 
 
 class Document:
-    """One file, read in its syntax: what does not depend on the syntax is here.
+    """One file, read in its syntax, with the members that do not depend on the syntax.
 
     A rewrite gives a site other settings. ``rewrites`` are by the index of the site: its own settings afterwards. For
     the index of a problem they are empty, and the problem's replacement is written.

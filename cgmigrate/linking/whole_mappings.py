@@ -202,7 +202,7 @@ class _Code:
             is_key, is_value = one.id in bound[0], one.id in bound[1]
             value = self._value_at(self.parents[one], one) if is_key else None
             used = value or one
-            if (is_key or is_value) and not self._is_given_on(self.parents[used], used, is_key=is_key and not value):
+            if (is_key or is_value) and not self._passes_on(self.parents[used], used, is_key=is_key and not value):
                 return node
         return None
 
@@ -212,7 +212,7 @@ class _Code:
             return None
         return above if self._depth(above.value) == len(self.keys) else None
 
-    def _is_given_on(self, above: ast.AST, name: ast.expr, *, is_key: bool) -> bool:
+    def _passes_on(self, above: ast.AST, name: ast.expr, *, is_key: bool) -> bool:
         """Return whether code gives a key or a value on as it is, looks it up, or asks whether it is a mapping."""
         match above:
             case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
