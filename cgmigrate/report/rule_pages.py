@@ -1,23 +1,11 @@
-"""Where the project and the page of a rule are: at the addresses of the package, or beside it in a checkout."""
+"""Where the project and the page of a rule are: at the addresses of the package."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 
 from cgmigrate.megatron.rule_data import rules_folder
-
-
-@cache
-def page_of(code: str) -> str:
-    """Return the address of a rule's page; empty for a team's own rule, and where no page is known."""
-    if not any(rules_folder().glob(f"{code}-*.yaml")):
-        return ""
-    if address := public_page_of(code):
-        return address
-    local = Path(__file__).parents[2] / "docs" / "rules" / f"{code}.md"
-    return local.as_uri() if local.is_file() else ""
 
 
 def public_page_of(code: str) -> str:

@@ -158,14 +158,14 @@ def _guesses(code: CodeText, catalogue: Catalogue) -> Iterator[ReadBlock]:
 def _yaml(text: str, catalogue: Catalogue) -> Document:
     from cgmigrate.documents.yaml import YamlDocument
 
-    return with_parts(YamlDocument(text, "", catalogue), Syntax.YAML)
+    return YamlDocument(text, "", catalogue)
 
 
 def _python(text: str, catalogue: Catalogue) -> Document:
     from cgmigrate.documents.python import PythonDocument
 
     # Without the path: an example beside the code of megatron-core is no part of that code.
-    return with_parts(PythonDocument(text, "", catalogue), Syntax.PYTHON)
+    return PythonDocument(text, "", catalogue)
 
 
 def _shell(text: str, catalogue: Catalogue) -> Document:
