@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import dotted
@@ -30,6 +30,8 @@ _MAKES_FLAGS = re.compile(
     r"\b(?:read\b[^\n;|&]*[ ]|for[ ]+)(?P<key>\w+)\b(?:[^\n]*\n){0,9}?[^\n#]*?[\s\"'=(]--\$\{?(?P=key)\b[^\s;]*"
 )
 """A loop of a shell over keys, and the flag that it makes of one: ``read k v; … --${k//_/-}``."""
+_PLAIN_TYPES = ("int", "float", "Number", "object", "Iterable", "Sequence", "Collection", "Sized", "Container")
+"""Types that a value of a setting may have, too."""
 _CALLBACKS = ("filter", "sorted", "map", "any", "all")
 
 
@@ -41,6 +43,17 @@ class EntryFilter:
     text: str
     by_truth: bool
     """Whether it distinguishes true values from false ones."""
+    parts: frozenset[str] = frozenset()
+    """The parts of names for which it looks; empty if it looks at all entries."""
+    types: frozenset[str] | None = None
+    """The types for which it tests values; None if it looks at them in another way."""
+
+    def distinguishes(self, names: Collection[str], old: Iterable[object], new: Iterable[object]) -> bool:
+        """Return whether it distinguishes some of the settings from others, or the old values from the new ones."""
+        if self.types is not None and not self.parts:
+            kinds, others = ({type(value).__name__ for value in values} for values in (old, new))
+            return kinds != others and not self.types.isdisjoint((*kinds, *others, *_PLAIN_TYPES))
+        return not self.parts or any(len({part in name for name in names}) > 1 for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +85,8 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
     for node in walk(tree):
         for loop in _loops_of(node):
             sources = values.get(dotted(loop.iterated), [loop.iterated])
-            parts = (part for one in sources if _is_of_object(one) for part in walk(one))
-            if any(_is_view(part, own) for part in parts if isinstance(part, ast.expr)):
-                yield from _filter_of(loop)
+            if any(map(_is_of_object, sources)):
+                yield from _filter_of(loop, own, sources)
         if not (isinstance(node, ast.Call | ast.Attribute) and _is_of_object(node)):
             continue
         is_alone = node not in written and not any(_is_entries(one, *_ENTRIES, _CONVERTS) for one in walk(node))
@@ -87,14 +99,15 @@ def filters_in(text: str) -> Iterator[EntryFilter]:
                 yield _filter(node.args[-1], by_truth=True)
 
 
-def _filter_of(loop: _Loop) -> Iterator[EntryFilter]:
-    """Yield what a loop looks at in attributes: it has a condition, or makes flags of the names."""
+def _filter_of(loop: _Loop, own: Collection[str], sources: Sequence[ast.expr]) -> Iterator[EntryFilter]:
+    """Yield what a loop looks at in attributes; ``sources`` are the values of what it goes through."""
     bound = {one.id for one in walk(loop.target) if isinstance(one, ast.Name)}
-    tests = [node for node in loop.nodes() if node in loop.tests or _is_test(node)]
-    if tests or any(_spells_flags(node, key, loop) for node in loop.nodes() for key in bound):
-        is_truth = any(_is_truth(test, bound) for test in tests)
+    looks_at_all = _looks(loop, own, sources)
+    parts = frozenset(_parts_distinguished(loop)) if not looks_at_all and _is_view(loop.iterated, own) else frozenset()
+    if parts or looks_at_all:
+        is_truth = any(_is_truth(test, bound) for test in loop.nodes())
         is_truth = is_truth or any(isinstance(test, ast.Name) and test.id in bound for test in loop.tests)
-        yield _filter(loop.iterated, by_truth=is_truth)
+        yield replace(_filter(loop.iterated, by_truth=is_truth), parts=parts, types=_types_tested(loop))
 
 
 def _written_in(tree: ast.AST) -> Iterator[ast.AST]:
@@ -137,8 +150,72 @@ def _loops_of(node: ast.AST) -> Iterator[_Loop]:
             yield _Loop(target, iterated, statements, tests)
 
 
+def _looks(loop: _Loop, own: Collection[str], sources: Sequence[ast.expr]) -> bool:
+    """Return whether a loop looks at the values of all entries, or at parts of their keys.
+
+    ``sources`` are the values of what it goes through.
+    """
+    bound = [one.id for one in walk(loop.target) if isinstance(one, ast.Name)]
+    if not bound:
+        return False
+    is_view, is_values = _is_view(loop.iterated, own), _is_entries(loop.iterated, "values")
+    key, value = bound[0], bound[-1] if len(bound) > 1 or is_values else ""
+    for node in loop.nodes():
+        is_test = node in loop.tests or _is_test(node)
+        if is_test and (_reads_by(node, key, sources) or (is_view and value and _has(node, value))):
+            return True
+        if is_view and _spells_flags(node, key, loop):
+            return True
+    return False
+
+
+def _types_tested(loop: _Loop) -> frozenset[str] | None:
+    """Return the types for which a loop tests values, None if it looks at them in another way.
+
+    What has attributes or keys of its own is a mapping or an object, and no value of a setting.
+    """
+    bound = [one.id for one in walk(loop.target) if isinstance(one, ast.Name)]
+    value = bound[-1] if len(bound) > 1 or _is_entries(loop.iterated, "values") else ""
+    key = bound[0] if bound[0] != value else ""
+    if any(_spells_flags(node, bound[0], loop) for node in loop.nodes()):
+        return None
+    kinds = [_kind_tested(test, key, value) for test in loop.nodes() if test in loop.tests or _is_test(test)]
+    known = [one for one in kinds if one is not None]
+    return frozenset().union(*known) if known and len(known) == len(kinds) else None
+
+
 def _is_test(node: ast.AST) -> bool:
     return isinstance(node, _TESTS) or _is_call_of(node, _KINDS)
+
+
+def _kind_tested(test: ast.AST, key: str, value: str) -> frozenset[str] | None:
+    """Return the types for which a test looks in a value of a loop, None if it looks at anything else of a value."""
+    types: set[str] = set()
+    known = 0
+    for above in walk(test):
+        match above:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[first, kinds]) if _is_value(first, key, value):
+                types |= {dotted(one).rpartition(".")[2] for one in walk(kinds)} - {""}
+            case ast.Attribute(value=of) | ast.Subscript(value=of) if _is_value(of, key, value):
+                pass
+            case _:
+                continue
+        known += 1
+    values = [one for one in walk(test) if _is_value(one, key, value)]
+    parts = {part for one in values for part in walk(one) if part is not one}
+    return frozenset(types) if known == len([one for one in values if one not in parts]) else None
+
+
+def _is_value(node: ast.AST, key: str, value: str) -> bool:
+    """Return whether an expression is the value of an entry, by the variables of a loop."""
+    match node:
+        case ast.Name(id=name):
+            return name == value
+        case ast.Subscript(slice=ast.Name(id=name)):
+            return name == key
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]):
+            return _has(name, key)
+    return False
 
 
 def _is_truth(test: ast.AST, names: Collection[str]) -> bool:
@@ -195,6 +272,31 @@ def _is_call_of(node: ast.AST, names: Collection[str]) -> bool:
 
 def _has(node: ast.AST, name: str) -> bool:
     return any(isinstance(one, ast.Name) and one.id == name for one in walk(node))
+
+
+def _reads_by(node: ast.AST, key: str, sources: Sequence[ast.expr]) -> bool:
+    """Return whether a test reads a value by the key of a loop: ``getattr(cfg, f.name)``, ``model[k]``.
+
+    Where the file shows what the loop goes through, it is that of which a value is read.
+    """
+    texts = [ast.unparse(one) for one in sources]
+    for one in walk(node):
+        match one:
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, name, *_]) if _has(name, key):
+                return True
+            case ast.Subscript(value=of, slice=ast.Name(id=name)) if name == key:
+                return any(isinstance(source, ast.Name) for source in sources) or any(
+                    ast.unparse(of) in text for text in texts
+                )
+    return False
+
+
+def _parts_distinguished(loop: _Loop) -> Iterator[str]:
+    """Yield the parts by which code distinguishes names: `"graph" in key`."""
+    for node in loop.nodes():
+        match node:
+            case ast.Compare(left=ast.Constant(value=str(part)), ops=[ast.In() | ast.NotIn()]):
+                yield part
 
 
 def _spells_flags(node: ast.AST, key: str, loop: _Loop) -> bool:

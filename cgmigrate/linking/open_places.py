@@ -435,11 +435,12 @@ class OpenPlaces:
     def _filters_of(self, fix: FixOutline) -> Iterator[OpenPlace]:
         """Yield the code that distinguishes names or values of attributes, and scripts that make flags of keys."""
         texts = self._near(fix.path)
+        old, new = _changed(fix.before, fix.after), _changed(fix.after, fix.before)
         yield from (one for one, of_object in self._tests_of(fix.names, texts) if of_object or not fix.is_proved)
         for path, one in self._every_loop(texts):
             is_true = one.by_truth and path.endswith(CODE) and not is_test(path)
             is_about = is_true or not (fix.is_proved or (fix.keys and path.endswith(CODE)))
-            if is_about:
+            if is_about and one.distinguishes(fix.names, old, new):
                 yield OpenPlace(path, one.line, one.text)
 
     def _whole_uses_of(self, fix: FixOutline) -> Iterator[TextPlace]:
@@ -486,6 +487,11 @@ class OpenPlaces:
     def _loops_in(self, path: str) -> list[EntryFilter]:
         find = filters_in if path.endswith(CODE) else flags_made_in if path.endswith(SHELL) else None
         return list(find(self.texts.text(path))) if find and not is_part_of_megatron(path) else []
+
+
+def _changed(settings: Mapping[str, object], others: Mapping[str, object]) -> list[object]:
+    """Return the values of settings that others have not under the same names."""
+    return [value for name, value in settings.items() if name not in others or others[name] != value]
 
 
 def _meets_settings(place: OpenPlace, fix: FixOutline) -> bool:
