@@ -91,18 +91,3 @@ def test_words_that_join_a_mapping_of_flags(
 ) -> None:
     texts = {"conf.yaml": ARGS, "launch.py": LAUNCH, "debug.py": f"MORE = {more}\n"}
     assert _is_fixed(project, cgmigrate, texts) is expected
-
-
-@pytest.mark.parametrize(("words", "expected"), [("--seed 1", True), ("--cuda-graph-impl none", False)])
-def test_words_of_a_matrix(project: Path, cgmigrate: Callable[..., Any], words: str, expected: bool) -> None:
-    job = f"""\
-on: push
-jobs:
-  train:
-    strategy:
-      matrix:
-        mode: [{{name: graphs, args: ''}}, {{name: eager, args: '{words}'}}]
-    steps:
-    - run: python pretrain_gpt.py --num-layers 2 --enable-cuda-graph ${{{{ matrix.mode.args }}}}
-"""
-    assert _is_fixed(project, cgmigrate, {".github/workflows/train.yml": job}) is expected
