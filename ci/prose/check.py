@@ -23,7 +23,7 @@ LISTS = Path(__file__).with_name("words.yaml")
 # Generated, recorded or quoted text, and data of tests.
 EXEMPT = re.compile(
     r"CHANGELOG\.md|LICENSE|ci/prose/|docs/rules/|docs/verification/.*\.(json|html|txt)$"
-    r"|tests/(golden|fixtures)/|.*\.(png|svg|gz|schema\.json)$"
+    r"|tests/(golden|fixtures|tables)/|.*\.(png|svg|gz|schema\.json)$"
 )
 GAP = r"(?:\s|#|[\"'] *\n\s*[rf]*[\"'])+"  # between two words of a phrase, also across the lines of a comment
 FOREIGN_IMPORT = re.compile(r"\s*(from|import) (?!cgmigrate|tests)")

@@ -14,6 +14,7 @@ from cgmigrate.megatron.releases import NEWEST
 from cgmigrate.megatron.versions import KNOWN_RANGE
 from tests.support.files import write
 from tests.support.reports import RELEASES, places_in
+from tests.support.tables import from_table
 
 LEGACY = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
 CLEAN = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n".replace(
@@ -321,14 +322,7 @@ def test_nothing_heavy_is_imported_where_nothing_is_to_be_done(project: Path) ->
 PARENT = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
 
 
-@pytest.mark.parametrize(
-    "child",
-    [
-        "defaults:\n  - base\n  - ${oc.env:MODEL}\npolicy:\n  megatron_cfg:\n    cuda_graph_impl: none\n",
-        '"defaults": [base, other/gpt]\n"policy": {"megatron_cfg": {"cuda_graph_scope": ["mlp"]}}\n',
-        "defaults: [../configs/base, ../other.yaml]\npolicy:\n  megatron_cfg:\n    external_cuda_graph: false\n",
-    ],
-)
+@from_table
 def test_a_parent_is_not_rewritten_under_the_feet_of_its_child(project: Path, cgmigrate, child: str) -> None:
     parent = write(project / "configs/base.yaml", PARENT)
     write(project / "configs/child.yaml", child)

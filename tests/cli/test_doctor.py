@@ -14,8 +14,8 @@ from cgmigrate.lint.job_messages import findings_in
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.rule_data import load_yaml, rules_folder, text_of
 from tests.support.files import write
+from tests.support.tables import from_table
 
-IMPORT = "ImportError: cannot import name 'unwrap_model' from "
 SIZES: dict[str, Any] = {"num_layers": 2, "hidden_size": 8, "num_attention_heads": 2}
 RECOMPUTE = {"recompute_method": "uniform", "recompute_num_layers": 1}
 BROKEN: list[tuple[str, dict[str, Any]]] = [
@@ -63,31 +63,14 @@ def test_a_message_of_all_ranks_is_one_cause(project: Path, cgmigrate: Callable[
     assert result.stdout.splitlines()[-1] == "  seen 8 times, on 8 ranks"
 
 
-@pytest.mark.parametrize(
-    ("line", "code", "cause"),
-    [
-        ("a.py: error: unrecognized arguments: --lr 1 --use-legacy-models", "UPG001", "0.18 has no `use_legacy"),
-        (IMPORT + "'megatron.training.utils'", "UPG401", "`megatron.core.utils` has it"),
-        ("ModuleNotFoundError: No module named 'megatron.legacy.data'", "UPG401", "no module `megatron.legacy"),
-        ("TypeError: get_megatron_optimizer() got an unexpected keyword argument 'lr_mult'", "UPG402", "since 0.16"),
-        ("AttributeError: 'Namespace' object has no attribute 'norm_epsilon'", "UPG001", "0.16 has no `norm_epsilon`"),
-    ],
-)  # fmt: skip
+@from_table
 def test_names_that_a_release_does_not_have(line: str, code: str, cause: str) -> None:
     [one] = findings_in("log", [line], load())
     assert one.explanation.code == code
     assert cause in one.explanation.cause
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "a.py: error: unrecognized arguments: --my-own-flag",
-        IMPORT + "'megatron.core.utils'",
-        "AttributeError: 'Namespace' object has no attribute 'my_option'",
-        "INFO cuda_graph_scope is set",
-    ],
-)
+@from_table
 def test_names_of_others_are_not_explained(line: str) -> None:
     assert codes(line) == []
 

@@ -25,7 +25,6 @@ BASE = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_
 CHILD = "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [attn, mlp]\n"
 NEW_BASE = "policy:\n  megatron_cfg:\n    cuda_graph_impl: transformer_engine\n    cuda_graph_modules: attn\n"
 NEW_CHILD = CHILD.replace("cuda_graph_scope", "cuda_graph_modules")
-RULES = {"base.yaml": {"CG102", "CG106"}, "child.yaml": {"CG106"}}
 
 
 @dataclass(frozen=True)

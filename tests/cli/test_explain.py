@@ -13,6 +13,7 @@ from cgmigrate.megatron.releases import KNOWN, NEWEST, Release
 from cgmigrate.megatron.tables import load
 from cgmigrate.report.explain import rule_markdown, rule_text
 from cgmigrate.report.release_tables import names, setting_text
+from tests.support.tables import from_table
 
 TABLES = load()
 
@@ -33,31 +34,7 @@ def test_a_flag_is_shown_by_its_own_name(project: Path, cgmigrate) -> None:
     assert "TransformerConfig" not in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("flag", "shown"),
-    [
-        (
-            "--cuda-graph-scope",
-            [
-                "one of full, attn; default full",
-                "one of full, attn, full_iteration; default full",
-                "one or more words; no default",
-                "one or more words; sets cuda_graph_scope_deprecated",
-            ],
-        ),
-        ("--rampup-batch-size", ["any number of words; no default", "3 ints; no default"]),
-        ("--cp-comm-type", ["one or more words; default p2p"]),
-        ("--data-path", ["any number of words; no default"]),
-        ("--attention-backend", ["one of flash, fused, unfused, local, auto; default auto"]),
-        (
-            "--moe-router-load-balancing-type",
-            ["one of aux_loss, seq_aux_loss,", "one or more of aux_loss, seq_aux_loss,"],
-        ),
-        ("--disable-bias-linear", ["switch; sets add_bias_linear to False"]),
-        ("--rl-use-sequence-packing", ["switch", "switch, off as --no-rl-use-sequence-packing"]),
-        ("--window-size", ["word; no default"]),
-    ],
-)
+@from_table
 def test_a_flag_is_shown_as_it_is_typed(flag: str, shown: list[str]) -> None:
     lines = setting_text(flag, TABLES).split("\n\n")[0].splitlines()[1:]
     assert len(lines) >= len(shown)
@@ -81,16 +58,7 @@ def test_an_entry_that_is_gone_is_no_longer_there() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "similar"),
-    [
-        ("moe_deepep_num_sm", "moe_deepep_num_sms"),
-        ("--cuda-graph-imp", "--cuda-graph-impl"),
-        ("CUDA_GRAPH_SCOP", "cuda_graph_scope"),
-        ("invalid-yml", "invalid-yaml"),
-        ("CG109", "CG101"),
-    ],
-)
+@from_table
 def test_an_unknown_name_gets_the_nearest_ones(project: Path, cgmigrate, name: str, similar: str) -> None:
     result = cgmigrate("explain", name)
     assert result.exit_code == 2

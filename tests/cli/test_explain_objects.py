@@ -14,6 +14,7 @@ import yaml
 from cgmigrate.project.paths import file_and_line
 from tests.support.files import write
 from tests.support.paths import ROOT
+from tests.support.tables import from_table
 
 BASE = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
 CHILD = "defaults: base.yaml\npolicy:\n  megatron_cfg:\n    cuda_graph_scope: [attn, mlp]\nseed: 1\n"
@@ -246,32 +247,11 @@ def test_code_that_copies_keys_is_described_by_its_fix(chain: Path, cgmigrate) -
 
 # --- layers and advice ------------------------------------------------------------------------------
 
-PARTS = "model: {cuda_graph_impl: local, cuda_graph_modules: [moe_router], num_moe_experts: 8}\n"
 FACTS = yaml.safe_load((ROOT / "rules/advice/captures.yaml").read_text(encoding="utf-8"))
 GPT = "each layer of a GPT model: nothing"
-EXPERTS = "layers with experts of a hybrid model: the router, and what follows the experts"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "has", "lacks"),
-    [
-        ("a.yaml", PARTS, [GPT, EXPERTS], []),
-        ("a.yaml", PARTS.replace("}", ", is_hybrid_model: true}"), [EXPERTS], [GPT]),
-        (
-            "a.sh",
-            "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-modules moe_router\n",
-            [GPT],
-            [EXPERTS],
-        ),
-        (
-            "a.sh",
-            "torchrun pretrain_mamba.py --cuda-graph-impl local --cuda-graph-modules moe_router "
-            "--num-experts 8 --hybrid-layer-pattern MEME\n",
-            [EXPERTS],
-            [GPT],
-        ),
-    ],
-)
+@from_table
 def test_captures_of_local_are_shown_by_layer(
     project: Path, cgmigrate, name: str, text: str, has: list[str], lacks: list[str]
 ) -> None:

@@ -19,6 +19,7 @@ from cgmigrate.cli.commands import main
 from cgmigrate.project.write import FileReplacement
 from tests.support.files import write
 from tests.support.reports import places_in
+from tests.support.tables import from_table
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 FIXED = "model:\n  cuda_graph_impl: transformer_engine\n  hidden_size: 8\n"
@@ -285,20 +286,7 @@ def test_each_site_is_shown_with_a_question(project: Path) -> None:
     assert "Fixed 1 diagnostic in 1 file of 1 file; 1 skipped." in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("answers", "written", "code"),
-    [
-        ("a\na\n", [0, 1, 2, 3], 0),
-        ("n\na\na\n", [1, 2, 3], 1),
-        ("a\n", [0, 1], 1),
-        ("d\ny\ny\n", [2, 3], 1),
-        ("y\nd\na\n", [0, 2, 3], 1),
-        ("y\nq\n", [0], 1),
-        ("q\n", [], 1),
-        ("", [], 1),
-        ("?\nhuh\ny\n\ny\nn\nn\n", [0, 1], 1),
-    ],
-)
+@from_table
 def test_all_and_quit(project: Path, answers: str, written: list[int], code: int) -> None:
     files = [write(project / f"{name}.yaml", TWO) for name in "ab"]
     result = ask(answers)

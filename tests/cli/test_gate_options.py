@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
-from cgmigrate.megatron.releases import UPSTREAM
 from tests.support.files import write
 from tests.support.paths import ROOT
 from tests.support.reports import RELEASES, places_in
+from tests.support.tables import from_table
 
 Run = Callable[..., Result]
 
@@ -35,18 +35,7 @@ def piped(*words: str, text: str | bytes) -> Result:
 # --- exit status ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "status"),
-    [
-        (WARNINGS, [], 1),
-        (WARNINGS, ["--fail-on", "warning"], 1),
-        (WARNINGS, ["--fail-on", "error"], 0),
-        (WARNINGS + ERROR, ["--fail-on", "error"], 1),
-        (WARNINGS + ERROR, ["--fail-on", "error", "--ignore", "CG2"], 0),
-        (WARNINGS + ERROR, ["--exit-zero"], 0),
-        ("x: 1\n", ["--fail-on", "error"], 0),
-    ],
-)
+@from_table
 def test_which_diagnostics_fail_a_check(
     project: Path, cgmigrate: Run, text: str, options: list[str], status: int
 ) -> None:
@@ -158,17 +147,7 @@ def test_a_note_that_holds_for_many_projects_is_shown_once(project: Path, cgmigr
 # --- colour ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("option", "environment", "coloured"),
-    [
-        ("auto", {}, False),
-        ("auto", {"FORCE_COLOR": "1"}, True),
-        ("auto", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, False),
-        ("auto", {"NO_COLOR": "", "FORCE_COLOR": "1"}, True),
-        ("always", {"NO_COLOR": "1"}, True),
-        ("never", {"FORCE_COLOR": "1"}, False),
-    ],
-)
+@from_table
 @pytest.mark.parametrize("command", [["check"], ["check", "--format", "concise"], ["fix", "--diff"]])
 def test_when_there_are_colours(
     project: Path, cgmigrate: Run, monkeypatch, option: str, environment: dict[str, str], coloured: bool, command
@@ -286,14 +265,7 @@ def test_no_comment_is_written_to_a_file_for_a_diagnostic_of_stdin(project: Path
     assert "--add-ignore writes files: give paths, not -" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["-"], "give --stdin-filename"),
-        (["-", "a.yaml", "--stdin-filename", "b.yaml"], "must be the only path"),
-        (["a.yaml", "--stdin-filename", "b.yaml"], "give - as the only path"),
-    ],
-)
+@from_table
 def test_stdin_is_used_as_it_is_meant(project: Path, words: list[str], message: str) -> None:
     result = piped("check", *words, text=WARNINGS)
     assert result.exit_code == 2 and message in result.stderr
@@ -315,19 +287,7 @@ def completed(line: str) -> list[str]:
     return [offer.split(",", 1)[1] for offer in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [
-        ("cgmigrate ch", ["check"]),
-        ("cgmigrate check --output-format g", ["github", "gitlab"]),
-        ("cgmigrate check --select CG20", [f"CG20{number}" for number in range(1, 10)]),
-        ("cgmigrate check --to 0.19", ["0.19"]),
-        (f"cgmigrate check --to {UPSTREAM}", [str(UPSTREAM)]),
-        ("cgmigrate explain cg60", [f"CG60{number}" for number in range(1, 9)]),
-        ("cgmigrate fix --stdin", ["--stdin-filename"]),
-        ("cgmigrate un", ["undo"]),
-    ],
-)
+@from_table
 def test_a_shell_completes(line: str, offered: list[str]) -> None:
     assert completed(line) == offered
 
@@ -599,18 +559,6 @@ def test_a_fix_passes_where_only_notes_are_left(advised, cgmigrate: Run) -> None
     assert Path("a.yaml").read_text() == LOCAL
 
 
-@pytest.mark.parametrize(
-    ("name", "level"),
-    [
-        ("concise", "TEAM001 "),
-        ("json", '"severity": "note"'),
-        ("json", '"notes": 1,'),
-        ("sarif", '"level": "note"'),
-        ("sarif", '"problem.severity": "recommendation"'),
-        ("github", "::notice title=cgmigrate (TEAM001)"),
-        ("gitlab", '"severity": "info"'),
-        ("rdjson", '"severity": "INFO"'),
-    ],
-)
+@from_table
 def test_every_format_has_notes(advised, cgmigrate: Run, name: str, level: str) -> None:
     assert level in cgmigrate("check", "--output-format", name, *advised).stdout

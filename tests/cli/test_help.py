@@ -14,6 +14,7 @@ from cgmigrate.lint.run import Run
 from cgmigrate.project.options import RunOptions
 from tests.support.paths import ROOT
 from tests.support.plans import examine
+from tests.support.tables import from_table
 
 IMPORTS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 
@@ -55,33 +56,7 @@ def test_what_a_rule_reports_without_a_fix_has_help(code: str) -> None:
         assert without_help(diagnostics) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "help_text"),
-    [
-        ("a.yaml", "enable_cuda_graph: true\n", "write `cuda_graph_impl: local`"),
-        ("a.yaml", "enable_cuda_graph: false\n", "delete it: false is the default"),
-        (
-            "a.py",
-            "import megatron.core\nx = Engine(external_cuda_graph=True)\n",
-            'write `cuda_graph_impl="transformer_engine"`',
-        ),
-        (
-            "a.py",
-            'import megatron.core\nx = Engine(cuda_graph_scope=["attn"])\n',
-            'write `cuda_graph_modules=["attn"]`',
-        ),
-        (
-            "a.py",
-            'import megatron.core\nx = Engine(cuda_graph_impl="local", cuda_graph_scope="full_iteration")\n',
-            'write `cuda_graph_impl="full_iteration"` and delete it',
-        ),
-        (
-            "a.py",
-            "import megatron.core\nx = Engine(external_cuda_graph=flag)\n",
-            'write `cuda_graph_impl="transformer_engine" if flag else "none"`',
-        ),
-    ],
-)
+@from_table
 def test_settings_of_unknown_owners_have_advice_of_their_own(
     tmp_path: Path, name: str, text: str, help_text: str
 ) -> None:
@@ -89,15 +64,7 @@ def test_settings_of_unknown_owners_have_advice_of_their_own(
     assert [diagnostic.help for diagnostic in diagnostics] == [f"if it is megatron-core's, {help_text}; else leave it"]
 
 
-@pytest.mark.parametrize(
-    ("text", "help_text"),
-    [
-        ("--enable-cuda-graph", "write `--cuda-graph-impl local`"),
-        ("--external-cuda-graph", "write `--cuda-graph-impl transformer_engine`"),
-        ("model.enable_cuda_graph=true", "write `model.cuda_graph_impl=local`"),
-        ("model.external_cuda_graph=true", "write `model.cuda_graph_impl=transformer_engine`"),
-    ],
-)
+@from_table
 def test_an_old_name_in_a_command_line_has_its_new_form(tmp_path: Path, text: str, help_text: str) -> None:
     (diagnostic,) = check(tmp_path / "a.yaml", f"note: python train.py {text} --x 1\n")
     assert (diagnostic.rule, diagnostic.help) == ("CG011", help_text)

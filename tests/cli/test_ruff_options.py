@@ -14,6 +14,7 @@ from click.testing import Result
 from cgmigrate.cli.progress import ProgressLine
 from cgmigrate.report.style import for_terminal
 from tests.support.files import write
+from tests.support.tables import from_table
 
 Run = Callable[..., Result]
 OLD = "policy:\n  megatron_cfg:\n    enabled: true\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
@@ -112,14 +113,7 @@ def test_a_shell_gets_its_completion(cgmigrate: Run, shell: str) -> None:
     assert f"_CGMIGRATE_COMPLETE={shell}_complete" in cgmigrate("completion", shell).stdout
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("cuda_graph_scop", "; did you mean cuda_graph_scope?"),
-        ("pretrain-gpt", "; did you mean pretrain-gpt-full-iteration?"),
-        ("CG999", " (`cgmigrate rules`"),
-    ],
-)
+@from_table
 def test_a_suggestion_is_like_what_was_typed(cgmigrate: Run, name: str, hint: str) -> None:
     assert f"no rule or setting {name}{hint}" in cgmigrate("explain", name).stderr
 

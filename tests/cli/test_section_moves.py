@@ -14,6 +14,7 @@ import pytest
 
 from cgmigrate.megatron.rule_data import upgrade_rules
 from tests.support.files import write
+from tests.support.tables import from_table
 
 ENTRY = Path(upgrade_rules()) / "settings/train.eval_interval.yaml"
 TRAIN = "model:\n  tensor_model_parallel_size: 2\ntrain:\n  train_iters: 100\n"
@@ -35,15 +36,7 @@ def test_the_new_section_stays(project: Path, cgmigrate: Callable[..., Any], pro
     assert cgmigrate("check", *proved, "conf").stdout == ""
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "train:\n  eval_interval: 10\nmodel: gpt2\n",
-        "trainer:\n  eval_interval: 10\n  train_iters: 4\n",
-        "eval_interval: 10\ntrain_iters: 4\n",
-    ],
-    ids=["another system", "another section", "no section"],
-)
+@from_table
 def test_others_have_a_section_of_this_name(
     project: Path, cgmigrate: Callable[..., Any], proved: tuple[str, ...], text: str
 ) -> None:
@@ -51,19 +44,7 @@ def test_others_have_a_section_of_this_name(
     assert cgmigrate("check", *proved, "conf").stdout == ""
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (OLD, NEW),
-        (OLD.replace("\n", "\r\n"), NEW.replace("\n", "\r\n")),
-        (OLD + "validation:\n    a: 4 \n",
-         TRAIN + "logger:\n  log_interval: 1\nvalidation:\n    a: 4 \n    # often\n    eval_interval: 10   # steps\n"),
-        ("tensor_model_parallel_size: 2\ntrain:  # steps\n  eval_interval: 4\n",
-         "tensor_model_parallel_size: 2\ntrain: {}  # steps\nvalidation:\n  eval_interval: 4\n"),
-        (OLD.replace("eval_interval", '"eval_interval"'), NEW.replace("eval_interval", '"eval_interval"')),
-    ],
-    ids=["new section", "CRLF", "behind other keys", "nothing is left", "quotes"],
-)  # fmt: skip
+@from_table
 def test_lines_move_with_their_comments(
     project: Path, cgmigrate: Callable[..., Any], proved: tuple[str, ...], old: str, new: str
 ) -> None:
@@ -73,17 +54,7 @@ def test_lines_move_with_their_comments(
     assert (project / "conf/a.yaml").read_bytes().decode() == new
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        OLD + "validation:\n  eval_interval: 7\n",
-        OLD + "validation: {eval_iters: 7}\n",
-        OLD.replace("train:", "train: &t") + "other: *t\n",
-        OLD.replace("train:\n", "train:\n  <<: {exit_interval: 3}\n"),
-        OLD + "last: ${train.eval_interval}\n",
-    ],
-    ids=["both are written", "braces", "an anchor", "a merge key", "an interpolation"],
-)
+@from_table
 def test_text_that_no_line_can_leave(
     project: Path, cgmigrate: Callable[..., Any], proved: tuple[str, ...], text: str
 ) -> None:
@@ -92,21 +63,7 @@ def test_text_that_no_line_can_leave(
     assert (project / "conf/a.yaml").read_text() == text
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("m.py", LOADS + 'print(c["train"]["eval_interval"])\n'),
-        ("m.py", LOADS + "t = c.train\nprint(t.eval_interval)\n"),
-        ("m.py", LOADS + 'print(getattr(c.train, "eval_" + "interval"))\n'),
-        ("m.py", LOADS + 'for k, v in c["train"].items():\n    setattr(cfg.train, k, v)\n'),
-        ("m.py", LOADS + 'Train(**c["train"])\n'),
-        ("run.sh", "python run.py --config conf/a.yaml train.eval_interval=20\n"),
-        ("README.md", "Write `train.eval_interval=20` to validate less:\n\n    run.py train.eval_interval=20\n"),
-        ("get.sh", "yq .train.eval_interval conf/a.yaml\n"),
-        ("set.sh", "sed -i 's/eval_interval: 10/eval_interval: 3/' conf/a.yaml\n"),
-        ("conf/b.yaml", "defaults: [a, _self_]\nvalidation:\n  eval_interval: 100\n"),
-    ],
-)
+@from_table
 def test_what_uses_the_key_withholds_the_move(
     project: Path, cgmigrate: Callable[..., Any], proved: tuple[str, ...], name: str, text: str
 ) -> None:
@@ -125,16 +82,7 @@ def test_code_that_uses_other_keys_does_not(
     assert (project / "conf/a.yaml").read_text() == NEW
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("r.py", "import megatron.bridge\ndef f(cfg):\n    cfg.train.eval_iters = 3  # few\n",
-         "import megatron.bridge\ndef f(cfg):\n    cfg.validation.eval_iters = 3  # few\n"),
-        ("run.sh", "torchrun run.py train.eval_iters=3 train.train_iters=5\n",
-         "torchrun run.py validation.eval_iters=3 train.train_iters=5\n"),
-        ("a.yaml", OLD, NEW),
-    ],
-)  # fmt: skip
+@from_table
 def test_recipes_of_the_bridge_may_set_the_old_one(
     project: Path, cgmigrate: Callable[..., Any], name: str, old: str, new: str
 ) -> None:

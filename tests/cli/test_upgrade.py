@@ -16,6 +16,7 @@ from cgmigrate.megatron.entry_checks import EntryFile, check_together
 from cgmigrate.megatron.gone import gone_names
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, text_of, upgrade_rules
 from tests.support.files import write
+from tests.support.tables import from_table
 
 SETTINGS = sorted((rules_folder() / "upgrade/settings").rglob("*.yaml"))
 RELEASES = ("--from", "0.15", "--to", "0.18")
@@ -110,16 +111,7 @@ def test_a_default_that_changed_is_written_on_request(project: Path, cgmigrate: 
     assert path.read_text() == COMMAND + " --eval-interval 5 --data-parallel-sharding-strategy no_shard\n"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        COMMAND + ' "$@"\n',
-        COMMAND + " --use-checkpoint-args\n",
-        COMMAND + " --eval-interval 5 --data-parallel-sharding-strategy optim\n",
-        COMMAND.replace("pretrain_gpt.py", "train.py") + "\n",
-    ],
-    ids=["more flags", "flags of a checkpoint", "written", "another program"],
-)
+@from_table
 def test_a_default_is_not_known_to_count(project: Path, cgmigrate: Callable[..., Any], text: str) -> None:
     write(project / "train.sh", text)
     assert cgmigrate("upgrade", "--from", "0.15", "--to", "0.18", ".").exit_code == 0
@@ -144,16 +136,7 @@ def test_an_import_of_names_that_moved_is_rewritten(project: Path, cgmigrate: Ca
     assert path.read_text() == MOVED.replace("transformer.custom_layers", "extensions")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"try:\n    {MOVED}except ImportError:\n    from mine import TENorm\n",
-        f"if __version__ < '0.17':\n    {MOVED}",
-        "from megatron.core.utils import unwrap_model\n",
-        "from .utils import unwrap_model\n",
-    ],
-    ids=["caught", "of a release", "there", "own"],
-)
+@from_table
 def test_an_import_that_goes_on_working_is_no_matter(project: Path, cgmigrate: Callable[..., Any], text: str) -> None:
     write(project / "model.py", text)
     assert cgmigrate("upgrade", "--from", "0.16", "--to", "0.18", ".").exit_code == 0
@@ -177,16 +160,7 @@ def test_unsafe_fixes_alone_say_nothing(project: Path, cgmigrate: Callable[..., 
     assert cgmigrate("upgrade", "--unsafe-fixes", ".").exit_code == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "reader", "first"),
-    [
-        ("norm_epsilon", "config", "0.16"),
-        ("legacy_tokenizer", "command-line", "0.17"),
-        ("moe_use_legacy_grouped_gemm", "bridge", "0.17"),
-        ("muon_use_nesterov", "config", "0.18"),
-        ("rl_generation_batch_size", "command-line", "0.19"),
-    ],
-)
+@from_table
 def test_the_tables_know_what_is_gone(name: str, reader: str, first: str) -> None:
     [gone] = [one for one in gone_names() if one.setting.name == name]
     assert str(gone.since[reader]) == first
@@ -343,16 +317,7 @@ def test_a_file_that_git_ignores_is_written_and_reported(checkout: Path, cgmigra
     assert (checkout / "own/a.yaml").read_text() == NEW
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        (["--step", "--from", "0.15"], "--step needs --fix"),
-        (["--fix", "--step"], "--step needs --from"),
-        (["--fix", "--step", "--from", "0.18", "--to", "0.18"], "--step needs two releases"),
-        (["--fix", "--step", "--output-format", "json"], "remove --output-format and --output-file"),
-        (["--commit", "--fix", "--diff"], "--commit writes: remove --diff"),
-    ],
-)
+@from_table
 def test_steps_and_commits_are_of_fix(
     project: Path, cgmigrate: Callable[..., Any], options: list[str], reason: str
 ) -> None:
@@ -361,20 +326,7 @@ def test_steps_and_commits_are_of_fix(
     assert reason in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("flags", "reported"),
-    [
-        (
-            "--no-scatter-gather-tensors-in-pipeline",
-            "megatron-core 0.18 has no `--no-scatter-gather-tensors-in-pipeline`",
-        ),
-        ("--no-async-tensor-model-parallel-allreduce", "0.17 has no `--no-async-tensor-model-parallel-allreduce`"),
-        ("--train-iters $ITERS --profile", "changes the default of `--profile-ranks`"),
-        # The flag has no value, so the variable may have any words.
-        ("--profile $MORE", ""),
-        ("--profile $(cat more.txt)", ""),
-    ],
-)
+@from_table
 def test_flags_of_a_command_line(project: Path, cgmigrate: Callable[..., Any], flags: str, reported: str) -> None:
     write(project / "run.sh", f"torchrun pretrain_gpt.py --num-layers 2 --eval-interval 5 {flags}\n")
     result = cgmigrate("upgrade", *RELEASES, "--output-format", "concise", ".")

@@ -18,7 +18,6 @@ from cgmigrate.text.edits import apply
 from tests.support.nightly import examples
 
 YAML = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n"
-AFTER = YAML.replace("cuda_graph_scope", "cuda_graph_modules")
 NEW = {IMPL: "local", MODULES: "attn"}
 
 

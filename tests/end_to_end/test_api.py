@@ -19,10 +19,10 @@ from click.testing import CliRunner, Result
 import cgmigrate as api
 from cgmigrate.cli.commands import main
 from tests.support.paths import ROOT
+from tests.support.tables import from_table
 
 CONFIGS = sorted((ROOT / "examples/configs").glob("*/*.yaml"))
 YAML = "model:\n  hidden_size: 8\n  external_cuda_graph: true  # on\n  cuda_graph_scope: attn\n"
-PYTHON = "from megatron.core.transformer import TransformerConfig\n\nc = TransformerConfig(enable_cuda_graph=True)\n"
 ONE_SIDED = "model:\n  cuda_graph_scope: full_iteration\n"
 
 
@@ -87,15 +87,7 @@ def test_a_file_is_checked_and_migrated_as_by_the_commands(
     assert result.text == copy.read_text()
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "after"),
-    [
-        ("a: 1\n", "a.yaml", "a: 1\n"),
-        (YAML, "a.yaml", YAML.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine")),
-        (PYTHON, "a.py", PYTHON.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"')),
-        (PYTHON.replace("\n", "\r\n"), "a.py", PYTHON.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"')),
-    ],
-)
+@from_table
 @pytest.mark.usefixtures("project")
 def test_a_migrated_text(text: str, name: str, after: str) -> None:
     result = api.migrate_text(text, name)

@@ -8,6 +8,7 @@ import pytest
 
 from cgmigrate.megatron.types import Reader
 from tests import fuzz
+from tests.support.tables import from_table
 
 SECONDS = 20
 LEAST = 50
@@ -32,17 +33,7 @@ def test_generated_projects_are_handled_without_a_traceback_or_a_wrong_edit() ->
     assert tally.rewritten >= LEAST // 10
 
 
-@pytest.mark.parametrize(
-    "after",
-    [
-        AFTER.replace("local", "none"),
-        AFTER.replace("  # why", ""),
-        AFTER.replace("num_layers=2", "num_layers=3"),
-        AFTER.replace("num_layers=2", "num_layers = 2"),
-        AFTER + "z = 1\n",
-        BEFORE.replace("    enable_cuda_graph=True,\n", ""),
-    ],
-)
+@from_table
 def test_the_judges_of_python_see_damage(after: str) -> None:
     fuzz.judge_python(BEFORE, AFTER, safe=True)
     with pytest.raises(fuzz.WrongEditError):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from tests.support.tables import from_table
 from tests.support.teams import write_team
 
 Run = Callable[..., Result]
@@ -39,13 +40,6 @@ owner: TransformerConfig
 deprecated-in: "0.19"
 replaced-by: bucket_count
 """
-TEXT = """\
-summary: The name of the trace of a run
-kind: text
-owner: TransformerConfig
-deprecated-in: "0.18"
-replaced-by: trace_name
-"""
 LIST = """\
 summary: The parts of a layer that are traced
 kind: list
@@ -55,22 +49,7 @@ replaced-by: traced_parts
 """
 
 
-@pytest.mark.parametrize(
-    ("name", "entry", "before", "after"),
-    [
-        ("single_dispatch", FLAG, "single_dispatch: true", "token_dispatch: single"),
-        ("single_dispatch", FLAG, "a: 1\n  single_dispatch: false", "a: 1"),
-        ("shuffle_kernels", CHOICE, "shuffle_kernels: fast  # why", "shuffle_backend: fused  # why"),
-        ("shuffle_kernels", CHOICE, 'shuffle_kernels: "slow"', 'shuffle_backend: "plain"'),
-        ("num_buckets", NUMBER, "num_buckets: 0x10", "bucket_count: 0x10"),
-        ("num_buckets", NUMBER, "num_buckets: 1.5e3", "bucket_count: 1.5e3"),
-        ("num_buckets", NUMBER, "num_buckets: ${oc.env:N,4}", "bucket_count: ${oc.env:N,4}"),
-        ("num_buckets", NUMBER, "num_buckets: null", "bucket_count: null"),
-        ("TraceName", TEXT, "TraceName: a run, of mine", "trace_name: a run, of mine"),
-        ("trace_parts", LIST, "trace_parts: [a, b]", "traced_parts: [a, b]"),
-        ("trace_parts", LIST, "trace_parts:\n  - 1\n  - 2", "traced_parts:\n  - 1\n  - 2"),
-    ],
-)
+@from_table
 def test_a_value_is_mapped_or_stays(
     project: Path, cgmigrate: Run, name: str, entry: str, before: str, after: str
 ) -> None:
@@ -388,16 +367,7 @@ def test_a_flag_that_would_have_to_be_false_is_not_written(project: Path, cgmigr
 ITEMS = LIST + "values:\n  - {old: attn, new: attention}\n  - {old: mlp, new: absent}\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "before", "after"),
-    [
-        ("a.yaml", "a:\n  hidden_size: 1\n  trace_parts: [mlp, attn]\n", "[attention]"),
-        ("a.yaml", "a:\n  hidden_size: 1\n  trace_parts: attn\n", "attention"),
-        ("a.py", 'TransformerConfig(trace_parts=["attn", "mlp"])\n', '["attention"]'),
-        ("a.py", 'TransformerConfig(trace_parts=("attn",))\n', '("attention",)'),
-        ("a.yaml", "a:\n  hidden_size: 1\n  trace_parts: [attn, other]\n", ""),
-    ],
-)
+@from_table
 def test_the_values_of_a_list_are_those_of_its_items(
     project: Path, cgmigrate: Run, name: str, before: str, after: str
 ) -> None:
@@ -409,15 +379,7 @@ def test_the_values_of_a_list_are_those_of_its_items(
     assert ("traced_parts" in text and after in text) if after else text == before
 
 
-@pytest.mark.parametrize(
-    ("rest", "reason"),
-    [
-        ("    cfg.num_buckets = 4\n", "line 6 may read or set `num_buckets` of the object"),
-        ('    setattr(cfg, "num_buckets", 4)\n', "line 6 may read or set `num_buckets` of the object"),
-        ("    print(cfg.num_buckets)\n", "line 6 may read or set `num_buckets` of the object"),
-        ("    cfg.layers = 4\n", ""),
-    ],
-)
+@from_table
 def test_a_call_is_not_safe_where_its_object_is_read_or_set_again(
     project: Path, cgmigrate: Run, rest: str, reason: str
 ) -> None:
@@ -472,15 +434,7 @@ sources: [our changelog]
 """
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("dispatch_mode: flex  # why", "dispatcher: flex  # why\n  backend: deepep"),
-        ("dispatch_mode: flex\n  backend: deepep", "dispatcher: flex\n  backend: deepep"),
-        ("dispatch_mode: flex\n  backend: other", ""),
-        ("dispatch_mode: all", ""),
-    ],
-)
+@from_table
 def test_a_setting_becomes_two(project: Path, cgmigrate: Run, before: str, after: str) -> None:
     entry = CHOICE[: CHOICE.index("replaced-by")] + "replaced-by: [dispatcher, backend]\n"
     write_team(project, {"dispatch_mode": entry})

@@ -22,6 +22,7 @@ else:
 
 from tests.support.paths import ROOT
 from tests.support.released import RELEASED
+from tests.support.tables import from_table
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DETAILS = ["docs/rewrites.md", "docs/verify.md", "docs/gates.md", "docs/commands.md"]
@@ -189,15 +190,7 @@ def test_a_file_with_defaults_is_rewritten_with_unsafe_fixes_only(recipe: Path) 
     assert recipe.read_text(encoding="utf-8") == text.replace("cuda_graph_scope", "cuda_graph_modules")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "policy:\n  generation:\n    mcore_generation_config:\n      enable_cuda_graph: true\n",
-        "kernel_inject: true\nenable_cuda_graph: true\n",
-        "model:\n  cuda_graph_impl: local  # was enable_cuda_graph\n",
-    ],
-    ids=["NeMo-RL's engine", "DeepSpeed", "a comment"],
-)
+@from_table
 def test_what_it_leaves_alone(text: str, recipe: Path) -> None:
     recipe.write_text(text, encoding="utf-8")
 

@@ -1,7 +1,8 @@
-"""The budgets of lines in ci/sizes.yaml."""
+"""The budgets of lines in ci/sizes.yaml, and the tables of cases in tests/tables."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import yaml
 
 from tests.support.paths import ROOT
+from tests.support.tables import TABLES
 
 
 def checked(root: Path) -> subprocess.CompletedProcess[str]:
@@ -45,3 +47,11 @@ def test_every_budget_is_of_folders_that_exist() -> None:
     entries = yaml.safe_load((ROOT / "ci/sizes.yaml").read_text(encoding="utf-8"))
     for entry in entries.values():
         assert all((ROOT / folder).is_dir() for folder in (*entry["folders"], *entry.get("without", ())))
+
+
+def test_every_table_of_cases_is_that_of_a_test() -> None:
+    for path in TABLES.glob("*/*.yaml"):
+        module = ROOT / f"tests/{path.parent.name}/test_{path.stem}.py"
+        tests = re.findall(r"@from_table\n(?:.*\n)*? *def (\w+)\(", module.read_text(encoding="utf-8"))
+        names = yaml.safe_load(path.read_text(encoding="utf-8"))
+        assert [name.rpartition(".")[2] for name in names] == tests, path

@@ -14,6 +14,7 @@ from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.versions import parse_release
 from tests.support.paths import FETCHED
 from tests.support.release_tables import installed
+from tests.support.tables import from_table
 
 
 def _file_of(module: str) -> Path | None:
@@ -101,7 +102,6 @@ def _bound_in(path: Path) -> set[str]:
     return names
 
 
-TE_LAYERS = "megatron.core.transformer.custom_layers.transformer_engine"
 LAYER_SPEC = "core.models.gpt.gpt_layer_specs.get_gpt_layer_local_spec"
 INITIALIZE = "training.initialize.initialize_megatron"
 RECIPE = "bridge.recipes.llama.llama3_8b_pretrain_config"
@@ -109,17 +109,7 @@ GEMM = "has no parameter `moe_use_legacy_grouped_gemm`"
 GROUP = "takes `is_hybrid_cp` as argument 2, where `cp_group` was"
 
 
-@pytest.mark.parametrize(
-    ("module", "name", "since", "place"),
-    [
-        ("megatron.training.utils", "unwrap_model", "0.18", "megatron.core.utils"),
-        (TE_LAYERS, "TENorm", "0.17", "megatron.core.extensions.transformer_engine"),
-        ("megatron.core.process_groups_config", "ModelCommProcessGroups", "0.15", ""),
-        ("megatron.core.mpu", "is_pipeline_stage_before_split", "0.14", ""),
-        ("megatron.legacy.data", "anything", "0.17", ""),
-        ("megatron.bridge.models.llama", "Llama3ModelProvider8B", "0.17", ""),
-    ],
-)  # fmt: skip
+@from_table
 def test_what_became_of_a_name(module: str, name: str, since: str, place: str) -> None:
     gone = load().gone_name(module, name)
     assert gone is not None

@@ -8,6 +8,7 @@ import pytest
 
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.megatron.rule_data import RuleError
+from tests.support.tables import from_table
 from tests.support.teams import ENTRY, write_entries
 
 NEW = "summary: The backend that shuffles tokens\nkind: {kind}\nowner: our_package.OurConfig\n{more}sources: [ours]\n"
@@ -20,34 +21,7 @@ def error(folder: Path, **entries: str) -> str:
     return str(caught.value).removeprefix(f"{folder}/settings/")
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        ("replaced-by", "replacedby", ":5: the setting: 'replacedby' is not a key; did you mean replaced-by?"),
-        (
-            "deprecated-in",
-            "deprecated_in",
-            ":4: the setting: 'deprecated_in' is not a key; did you mean deprecated-in?",
-        ),
-        ('"0.18"', '"0.18.2"', ":4: deprecated-in: '0.18.2' does not have the form ^[0-9]+\\.[0-9]+$; expected a rel"),
-        ('"0.18"', '"0.99"', ":4: deprecated-in: 0.99 is not known yet; the newest release is "),
-        ('"0.18"', '"0.18"\nsince: "0.19"', ":4: deprecated-in: 0.18 is before `since` (0.19)"),
-        ('"0.18"', '"0.18"\nsince: "0.17"\nuntil: "0.16"', ":6: until: 0.16 is before `since` (0.17)"),
-        ("old: slow", "old: fast", ":8: values: fast is listed twice"),
-        ("kind: choice", "kind: flag", ":7: values: fast is not a value of a flag; write true, false or null"),
-        ("kind: choice", "kind: number", ":7: values: fast is not a value of a number; write a number or null"),
-        ("values:", "choices: [fast, quick]\nvalues:", ":9: values: slow is not one of the `choices` (fast, quick)"),
-        ("our_package.OurConfig", "TransformerConfg", ":3: owner: TransformerConfg is no class of megatron-core; a"),
-        (
-            "sources:",
-            "keys: {megatron-brige: [a.b]}\nsources:",
-            ":9: keys: megatron-brige is not an ecosystem; did you",
-        ),
-        ("sources:", "no-flag: --no-kernels\nsources:", ":9: --no-kernels is not rewritten with the setting: write an"),
-        ("sources:", "kind: flag\nsources:", ":9: the key 'kind' is written twice"),
-        ("summary: The kernels that shuffle tokens", "summary: short", ":1: summary: 'short' has fewer than 10 charac"),
-    ],
-)
+@from_table
 def test_a_mistake_is_reported_with_its_line(tmp_path: Path, old: str, new: str, reason: str) -> None:
     text = ENTRY.replace(old, new, 1)
     assert text != ENTRY
@@ -61,15 +35,7 @@ def test_an_entry_without_a_mistake_is_accepted(tmp_path: Path, change: tuple[st
     assert "shuffle_kernels" in load([write_entries(tmp_path, shuffle_kernels=ENTRY.replace(*change))])
 
 
-@pytest.mark.parametrize(
-    ("kind", "more", "reason"),
-    [
-        ("choice", "choices: [triton]\n", ":7: values: fused is not one of the choices of shuffle_backend (triton)"),
-        ("number", "", ":7: values: fused is not a value of shuffle_backend, which is a number"),
-        ("number", "default: true\n", ":4: default: true is not a value of a number; write a number or null"),
-        ("number", "default: many\n", ":4: default: many is not a value of a number; write a number or null"),
-    ],
-)
+@from_table
 def test_the_values_are_those_of_the_replacement(tmp_path: Path, kind: str, more: str, reason: str) -> None:
     assert reason in error(tmp_path, shuffle_kernels=ENTRY, shuffle_backend=NEW.format(kind=kind, more=more))
 

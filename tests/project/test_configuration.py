@@ -14,6 +14,7 @@ from cgmigrate.project.configuration_file import KEYS
 from tests.support.files import write
 from tests.support.paths import ROOT
 from tests.support.reports import places_in
+from tests.support.tables import from_table
 
 LEGACY = "model:\n  enable_cuda_graph: true\n  num_attention_heads: 8\n"
 SCOPE = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
@@ -191,32 +192,7 @@ def test_an_ecosystem_can_be_said(project: Path, cgmigrate) -> None:
 # --- errors name the place and the remedy --------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('\nselct = ["CG1"]\n', "cgmigrate.toml:2: `selct`: unknown key; did you mean `select`?"),
-        ('form = "0.17"\n', "`form`: unknown key; did you mean `from`?"),
-        ('formt = "json"\n', "`formt`: unknown key; did you mean `from`?"),
-        ('targt = "0.19"\n', "`targt`: unknown key\n"),
-        ('source = "0.17"\n', "`source`: unknown key\n"),
-        ("per_file_ignores = {}\n", "`per_file_ignores`: unknown key; did you mean `per-file-ignores`?"),
-        ("from = 0.17\n", '`from`: a text in quotes is expected, not 0.17 (write "0.17")'),
-        ('to = "0.99"\n', "`to`: "),
-        ('select = "CG1"\n', '`select`: a list of texts is expected, not "CG1" (write ["CG1"])'),
-        ('ignore = ["CG9"]\n', "`ignore`: no rule's code begins with CG9"),
-        ('[per-file-ignores]\n"a/" = ["CG110"]\n', "cgmigrate.toml:2: `a/`: no rule's code begins with CG110"),
-        ('[per-file-ignores]\n"a/" = "CG1"\n', '`a/`: a list of texts is expected, not "CG1" (write ["CG1"])'),
-        ('output-format = "xml"\n', "`output-format`: 'xml' is none of full, concise, json"),
-        (
-            '[ecosystems]\n"a/" = "nemo-lr"\n',
-            "`a/`: 'nemo-lr' is none of the ecosystems forks, loongforge, ",
-        ),
-        ('extend-rules = ["nowhere"]\n', "`extend-rules`: nowhere is not a folder of rules"),
-        ("baseline = true\n", "`baseline`: a text in quotes is expected, not True"),
-        ("from = \n", "cgmigrate.toml: not valid TOML: "),
-        ('[tool.cgmigrate]\nfrom = "0.17"\n', "the keys of this file are at its top level, without [tool.cgmigrate]"),
-    ],
-)
+@from_table
 def test_a_mistake_is_an_error_with_place_and_remedy(project: Path, cgmigrate, text: str, message: str) -> None:
     write(project / "a.yaml", "clean: true\n")
     write(project / "cgmigrate.toml", text)

@@ -20,6 +20,7 @@ from cgmigrate.project.configuration_file import KEYS, read
 from cgmigrate.project.options import FORMATS
 from cgmigrate.project.pins.pyproject import load_toml
 from tests.support.paths import ROOT
+from tests.support.tables import from_table
 
 SCHEMA = json.loads((ROOT / "docs/configuration.schema.json").read_text(encoding="utf-8"))
 CHECKER = jsonschema.Draft7Validator(SCHEMA)
@@ -93,27 +94,7 @@ sources: [this test]
 """
 
 
-@pytest.mark.parametrize(
-    ("text", "is_valid"),
-    [
-        ('from = "0.16"\nto = "v0.19.1rc2"\nselect = ["CG1", "cg3"]\n', True),
-        ('[per-file-ignores]\n"a/" = ["CG1", "C"]\n', True),
-        ('extend-rules = ["rules"]\nselect = ["TEAM001", "te", "CG1"]\n', True),
-        ('from = "banana"\n', False),
-        ('to = "0.11"\n', False),
-        ('to = "0.21"\n', False),
-        ('to = "1.19"\n', False),
-        ('from = "0.1"\n', False),
-        ('from = "0.17 or newer"\n', False),
-        ('select = ["XX"]\n', False),
-        ('select = ["TEAM001"]\nextend-rules = []\n', False),
-        ('ignore = ["CG9"]\n', False),
-        ('ignore = ["CG1*"]\n', False),
-        ('[per-file-ignores]\n"a/" = ["CG1011"]\n', False),
-        ('extend-rules = ["rules"]\nselect = ["CG 1"]\n', False),
-        ('form = "0.17"\n', False),
-    ],
-)
+@from_table
 def test_an_editor_and_cgmigrate_refuse_the_same_files(
     text: str, is_valid: bool, project: Path, cgmigrate: Callable[..., Result]
 ) -> None:

@@ -16,6 +16,7 @@ from cgmigrate.project.buffer import Buffer
 from cgmigrate.project.discovery import Discovery
 from cgmigrate.project.inputs import MAX_BYTES, InputError, InputFile, TooLarge
 from cgmigrate.project.seeds import seeds_of
+from tests.support.tables import from_table
 
 HIT = b"model:\n  enable_cuda_graph: true\n"
 MISS = b"model:\n  hidden_size: 4096\n"
@@ -92,16 +93,7 @@ class TestTriggers:
         assert SEEDS.in_file(f"{mark}é: {word}\n".encode(encoding))
         assert not SEEDS.in_file(f"{mark}é: cuda Graph {word[:-1]}\n".encode(encoding))
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "inference_cuda_graph_scope: layer",
-            "vision_cuda_graph_scope: attn",
-            "--inference-cuda-graph-scope layer",
-            "from m import InferenceCudaGraphScope",
-            "x = cfg.external_cuda_graph",
-        ],
-    )
+    @from_table
     def test_names_that_hold_a_word_pass(self, text: str) -> None:
         assert SEEDS.in_file(text.encode())
 

@@ -21,6 +21,7 @@ from cgmigrate.project.pins.folders import read_folder
 from cgmigrate.project.pins.resolution import Resolution, resolve
 from tests.support.files import write
 from tests.support.pins import find_pin, summary
+from tests.support.tables import from_table
 
 LATER = Release(UPSTREAM.major, UPSTREAM.minor + 1)
 """A release that is not known yet."""
@@ -30,30 +31,7 @@ MINORS = {str(release): release for release in KNOWN}
 # ---- parse_release ----
 
 
-@pytest.mark.parametrize(
-    ("text", "minor"),
-    [
-        ("0.12", 12),
-        ("0.17", 17),
-        ("0.17.1", 17),
-        (" 0.17.1\n", 17),
-        ("v0.17.1", 17),
-        ("core_v0.16.0", 16),
-        ("core_r0.15.0", 15),
-        # A pre-release has the names of the release before, unless its wheel is known to have its own.
-        ("core_v0.13.0-alpha", 12),
-        ("0.15.0rc6", 14),
-        ("core_v0.15.0rc6", 14),
-        ("0.16.0rc0.dev116057", 15),
-        ("0.18rc1", 17),
-        ("0.19.0.dev3", 18),
-        ("0.12.0rc2", 12),
-        ("0.17.0rc0", 17),
-        ("0.17.1rc1", 17),
-        ("0.17.1.post2", 17),
-        ("0.17.1+cu12", 17),
-    ],
-)
+@from_table
 def test_versions_and_tags_name_a_minor_release(text: str, minor: int) -> None:
     assert parse_release(text) == Release(0, minor)
 
@@ -83,85 +61,7 @@ def test_the_release_of_the_main_branch_is_accepted() -> None:
 # ---- requirements ----
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("megatron-core==0.17.1\n", "1 megatron-core==0.17.1 [0.17, 0.17]"),
-        ("torch\n# why\nmegatron-core>=0.17,<0.19  # comment\n", "3 megatron-core>=0.17,<0.19 [0.17, 0.18]"),
-        ("Megatron.Core ~= 0.16\r\n", f"1 Megatron.Core ~= 0.16 [0.16, {NEWEST}]"),
-        ("megatron_core~=0.16.1", "1 megatron_core~=0.16.1 [0.16, 0.16]"),
-        ("megatron-core[mlm,dev]==0.16.1", "1 megatron-core[mlm,dev]==0.16.1 [0.16, 0.16]"),
-        ("megatron-core==0.18.*", "1 megatron-core==0.18.* [0.18, 0.18]"),
-        ("megatron-core==0.18.0rc3", "1 megatron-core==0.18.0rc3, which has the settings of 0.17 [0.17, 0.17]"),
-        ("megatron-core==0.15.0rc6", "1 megatron-core==0.15.0rc6, which has the settings of 0.14 [0.14, 0.14]"),
-        (
-            "megatron-core==0.16.0rc0.dev1",
-            "1 megatron-core==0.16.0rc0.dev1, which has the settings of 0.15 [0.15, 0.15]",
-        ),
-        (
-            "megatron-core>=0.15.0rc1,<=0.15.0rc7",
-            "1 megatron-core>=0.15.0rc1,<=0.15.0rc7, which has the settings of 0.14 [0.14, 0.14]",
-        ),
-        ("megatron-core>=0.15.0rc6", f"1 megatron-core>=0.15.0rc6 [0.15, {NEWEST}]"),
-        ("megatron-core==0.17.0rc0", "1 megatron-core==0.17.0rc0, which has the settings of 0.17 [0.17, 0.17]"),
-        ("megatron-core>=0.15.0a0,<0.17.0", "1 megatron-core>=0.15.0a0,<0.17.0 [0.15, 0.16]"),
-        ("megatron-core==0.17.12", "1 megatron-core==0.17.12 [0.17, 0.17]"),
-        ("megatron-core===0.17.1", "1 megatron-core===0.17.1 [0.17, 0.17]"),
-        ("megatron-core==0.17.1+cu12", "1 megatron-core==0.17.1+cu12 [0.17, 0.17]"),
-        ("megatron-core>0.17.0", f"1 megatron-core>0.17.0 [0.17, {NEWEST}]"),
-        ("megatron-core<=0.16", "1 megatron-core<=0.16 [0.12, 0.16]"),
-        (
-            "megatron-core==0.16.1 ; python_version >= '3.12'",
-            "1 megatron-core==0.16.1 ; python_version >= '3.12' [0.16, 0.16]",
-        ),
-        (
-            "torch==2.6 \\\n    --hash=sha256:aa\n\n"
-            "megatron-core==0.16.1 \\\n    --hash=sha256:bb \\\n    --hash=sha256:cc\n",
-            "4 megatron-core==0.16.1 [0.16, 0.16]",
-        ),
-        ("megatron-core\\\n>=0.17,\\\n<0.18\n", "1 megatron-core>=0.17,<0.18 [0.17, 0.17]"),
-        (
-            "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.16.0",
-            "1 megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.16.0 [0.16, 0.16]",
-        ),
-        (
-            "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.15.0rc7",
-            "1 megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@core_v0.15.0rc7, "
-            "which has the settings of 0.14 [0.14, 0.14]",
-        ),
-        (
-            "https://example.com/megatron_core-0.15.0rc6-cp312-cp312-linux_x86_64.whl",
-            "1 https://example.com/megatron_core-0.15.0rc6-cp312-cp312-linux_x86_64.whl, "
-            "which has the settings of 0.14 [0.14, 0.14]",
-        ),
-        (
-            "megatron-core @ git+ssh://git@example.com/our/fork.git@core_r0.15.0",
-            "1 megatron-core @ git+ssh://git@example.com/our/fork.git@core_r0.15.0 [0.15, 0.15]",
-        ),
-        (
-            "-e git+https://github.com/NVIDIA/Megatron-LM.git@core_r0.15.0#egg=megatron_core",
-            "1 git+https://github.com/NVIDIA/Megatron-LM.git@core_r0.15.0#egg=megatron_core [0.15, 0.15]",
-        ),
-        (
-            "git+https://github.com/NVIDIA/Megatron-LM@core_v0.13.1",
-            "1 git+https://github.com/NVIDIA/Megatron-LM@core_v0.13.1 [0.13, 0.13]",
-        ),
-        (
-            "megatron-core @ https://github.com/NVIDIA/Megatron-LM/archive/refs/tags/core_v0.14.0.zip",
-            "1 megatron-core @ https://github.com/NVIDIA/Megatron-LM/archive/refs/tags/core_v0.14.0.zip [0.14, 0.14]",
-        ),
-        (
-            "https://example.com/megatron_core-0.17.1-cp312-cp312-linux_x86_64.whl",
-            "1 https://example.com/megatron_core-0.17.1-cp312-cp312-linux_x86_64.whl [0.17, 0.17]",
-        ),
-        # Together: what all of them admit.
-        ("megatron-core>=0.15\nmegatron-core==0.16.1\n", "2 megatron-core==0.16.1 [0.16, 0.16]"),
-        (
-            "megatron-core>=0.15\nmegatron-core<0.18\n",
-            "1 megatron-core>=0.15 and megatron-core<0.18 [0.15, 0.17]",
-        ),
-    ],
-)
+@from_table
 def test_requirements_pin(project: Path, text: str, expected: str) -> None:
     write(project / "requirements.txt", text)
     pin, notes = find_pin(project)
@@ -169,41 +69,13 @@ def test_requirements_pin(project: Path, text: str, expected: str) -> None:
     assert notes == ()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "megatron-core",
-        "megatron-core[mlm]",
-        "# megatron-core==0.17.1",
-        "torch  # megatron-core==0.17.1",
-        "megatron-core-extras==0.17",
-        "megatron-energon==0.17",
-        "megatron-fsdp==0.17; extra == 'megatron-core'",
-        "--extra-index-url https://example.com/megatron_core-0.17.1.whl",
-        "-r megatron-core.txt",
-        "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git",
-        "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@main",
-        "megatron-core @ git+https://github.com/NVIDIA/Megatron-LM.git@0171aa4e50b1b8bd22a5b9b1ad0e3a11d1ebcf0f",
-        "git+https://github.com/NVIDIA/Megatron-LM.git@v2.5",
-        "git+https://github.com/NVIDIA-NeMo/Megatron-Bridge.git@v0.16.0",
-        "./3rdparty/Megatron-LM",
-    ],
-)
+@from_table
 def test_requirements_that_say_nothing_are_passed_over(project: Path, text: str) -> None:
     write(project / "requirements.txt", text)
     assert find_pin(project) == (None, ())
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("megatron-core=={main}.0", "1 megatron-core=={main}.0 [{main}, {main}]"),
-        ("megatron-core>={main}", "1 megatron-core>={main} [{main}, {main}]"),
-        # An open range installs a published release.
-        ("megatron-core>={newest},<{later}", "1 megatron-core>={newest},<{later} [{newest}, {newest}]"),
-        ("megatron-core>=0.18\nmegatron-core=={main}.0", "2 megatron-core=={main}.0 [{main}, {main}]"),
-    ],
-)
+@from_table
 def test_the_main_branch_counts_where_nothing_published_is_admitted(project: Path, text: str, expected: str) -> None:
     text, expected = (part.format(newest=NEWEST, main=UPSTREAM, later=LATER) for part in (text, expected))
     write(project / "requirements.txt", text)
@@ -269,58 +141,7 @@ def test_every_requirements_file_counts(project: Path, name: str) -> None:
 # ---- pyproject.toml ----
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (
-            '[project]\n# "megatron-core==0.17.1" one day\n'
-            'dependencies = [\n  "torch",\n  "megatron-core>=0.15,<0.17",\n]\n',
-            "5 megatron-core>=0.15,<0.17 [0.15, 0.16]",
-        ),
-        (
-            "[project.optional-dependencies]\nmcore = ['Megatron_Core[dev]==0.16.1']\n",
-            "2 Megatron_Core[dev]==0.16.1 [0.16, 0.16]",
-        ),
-        (
-            '[dependency-groups]\na = [{include-group = "b"}]\nb = ["megatron-core~=0.17.0"]\n',
-            "3 megatron-core~=0.17.0 [0.17, 0.17]",
-        ),
-        (
-            '[project]\ndependencies = ["megatron-core==0.17.1; python_version >= \\"3.12\\""]\n',
-            '2 megatron-core==0.17.1; python_version >= "3.12" [0.17, 0.17]',
-        ),
-        (
-            '[tool.uv]\nconstraint-dependencies = ["megatron-core<0.18"]\n',
-            "2 megatron-core<0.18 [0.12, 0.17]",
-        ),
-        (
-            '[project]\ndependencies = ["megatron-core"]\n[tool.uv.sources]\n'
-            'megatron-core = { git = "https://github.com/NVIDIA/Megatron-LM.git", tag = "core_v0.16.0" }\n',
-            '4 megatron-core = {tag = "core_v0.16.0"} [0.16, 0.16]',
-        ),
-        (
-            '[tool.poetry.dependencies]\npython = "^3.12"\nmegatron-core = "^0.17"\n',
-            '3 megatron-core = "^0.17" [0.17, 0.17]',
-        ),
-        (
-            '[tool.poetry.group.a.dependencies]\nmegatron_core = {version = "~0.16.1", extras = ["mlm"]}\n',
-            '2 megatron_core = "~0.16.1" [0.16, 0.16]',
-        ),
-        (
-            '[tool.poetry.dependencies.megatron-core]\nextras = ["mlm"]\nversion = ">=0.15 <0.18"\n',
-            '3 megatron-core = ">=0.15 <0.18" [0.15, 0.17]',
-        ),
-        (
-            "[tool.poetry.dependencies]\nmegatron-core = [\n"
-            '  {version = ">=0.16", python = "<3.12"},\n  {version = "^0.17", python = ">=3.12"},\n]\n',
-            '4 megatron-core = "^0.17" [0.17, 0.17]',
-        ),
-        (
-            '[tool.poetry.dependencies]\nmegatron-core = {git = "https://e.com/m", rev = "core_r0.15.0"}\n',
-            '2 megatron-core = {rev = "core_r0.15.0"} [0.15, 0.15]',
-        ),
-    ],
-)
+@from_table
 def test_pyproject_pins(project: Path, text: str, expected: str) -> None:
     write(project / "pyproject.toml", text)
     pin, notes = find_pin(project)
@@ -328,22 +149,7 @@ def test_pyproject_pins(project: Path, text: str, expected: str) -> None:
     assert notes == ()
 
 
-@pytest.mark.parametrize(
-    ("constraint", "oldest", "newest"),
-    [
-        ("^0.17", "0.17", "0.17"),
-        ("^0.17.1", "0.17", "0.17"),
-        ("^0", "0.12", str(NEWEST)),
-        ("~0.17", "0.17", "0.17"),
-        ("~0", "0.12", str(NEWEST)),
-        ("~=0.17", "0.17", str(NEWEST)),
-        ("0.17.1", "0.17", "0.17"),
-        ("=0.17.1", "0.17", "0.17"),
-        ("0.17.*", "0.17", "0.17"),
-        (">= 0.15, < 0.18", "0.15", "0.17"),
-        ("^0.15 || ^0.17", "0.15", "0.17"),
-    ],
-)
+@from_table
 def test_poetry_constraints(project: Path, constraint: str, oldest: str, newest: str) -> None:
     write(project / "pyproject.toml", f'[tool.poetry.dependencies]\nmegatron-core = "{constraint}"\n')
     pin, _ = find_pin(project)
@@ -492,46 +298,7 @@ def test_a_vendored_copy_is_not_executed(project: Path) -> None:
     assert find_pin(project)[0] is not None
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "note"),
-    [
-        (
-            "uv.lock",
-            UV_LOCK.replace('version = "0.17.1"', "<<<<<<< HEAD"),
-            r"uv\.lock: cannot be parsed \(.*line 13.*",
-        ),
-        ("uv.lock", '[[package]\nname = "megatron-core"', r"uv\.lock: cannot be parsed \(.*"),
-        ("uv.lock", UV_LOCK.replace("0.17.1", "new"), r"uv\.lock: cannot be parsed \(.*new.*"),
-        (
-            "pyproject.toml",
-            '[project]\ndependencies = ["megatron-core>0.90,<0.90"]',
-            r"pyproject\.toml:2: .*>0\.90,<0\.90 admits no .*",
-        ),
-        ("pyproject.toml", "megatron-core = = 1", r"pyproject\.toml: cannot be parsed \(.*"),
-        ("pyproject.toml", "megatron = " + "[" * 100_000, r"pyproject\.toml: cannot be parsed \(.*"),
-        (
-            "pyproject.toml",
-            '[project]\ndependencies = ["megatron-core>>0.17"]',
-            r"pyproject\.toml:2: .*cannot be read.*",
-        ),
-        (
-            "pyproject.toml",
-            '[tool.poetry.dependencies]\nmegatron-core = "^^0.17"',
-            r"pyproject\.toml:2: .*cannot be read; it is ignored",
-        ),
-        ("setup.cfg", "megatron-core==0.17", r"setup\.cfg: cannot be parsed \(.*"),
-        (
-            "requirements.txt",
-            "torch\nmegatron-core=0.17",
-            r"requirements\.txt:2: 'megatron-core=0\.17' cannot be read.*",
-        ),
-        (
-            "megatron/core/package_info.py",
-            "VERSION = 1",
-            r"megatron/core/package_info\.py: cannot be parsed .*",
-        ),
-    ],
-)
+@from_table
 def test_malformed_files_are_noted_and_the_next_one_is_used(project: Path, name: str, text: str, note: str) -> None:
     write(project / name, text)
     fallback = "constraints.txt"
@@ -576,17 +343,7 @@ def test_a_file_that_cannot_be_read_is_noted(project: Path, monkeypatch: pytest.
     assert find_pin(project) == (None, (note,))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'project = "megatron-core"',
-        '[project]\ndependencies = "megatron-core==0.17"',
-        '[project]\noptional-dependencies = ["megatron-core==0.17"]',
-        "[tool.poetry]\ngroup = 3\ndependencies = 'megatron-core'",
-        "[tool.poetry.group]\ntrain = 'megatron-core'",
-        "[dependency-groups]\na = [3, ['megatron-core==0.17']]",
-    ],
-)
+@from_table
 def test_values_of_unexpected_types_are_passed_over(project: Path, text: str) -> None:
     write(project / "pyproject.toml", text)
     assert find_pin(project) == (None, ())
@@ -682,30 +439,8 @@ def test_files_without_megatron_are_never_parsed(project: Path) -> None:
 
 # ---- resolve ----
 
-GIVE_TO = f"requirements.txt:1 pins {{}}, which does not know the new names; give --to {NEWEST} to migrate"
 
-
-@pytest.mark.parametrize(
-    ("spec", "source_option", "target_option", "expected", "note"),
-    [
-        ("", None, None, f"0.17 (the default) to {NEWEST} (the default)", None),
-        ("", "0.15", None, f"0.15 (--from) to {NEWEST} (the default)", None),
-        ("", None, "0.18", "0.17 (the default) to 0.18 (--to)", None),
-        ("", None, "0.16", "0.16 (--to) to 0.16 (--to)", None),
-        ("", "0.15", "0.18", "0.15 (--from) to 0.18 (--to)", None),
-        ("==0.17.1", None, None, "0.17 (pin) to 0.17 (pin)", GIVE_TO),
-        ("==0.17.1", None, "0.19", "0.17 (pin) to 0.19 (--to)", None),
-        ("==0.17.1", "0.15", None, "0.15 (--from) to 0.17 (pin)", GIVE_TO),
-        ("==0.17.1", "0.19", None, f"0.19 (--from) to {NEWEST} (the default)", None),
-        (">=0.16", None, None, f"0.17 (pin) to {NEWEST} (pin)", None),
-        (">=0.16,<0.19", "0.17", None, "0.17 (--from) to 0.18 (pin)", None),
-        (">=0.16", None, "0.18", "0.17 (pin) to 0.18 (--to)", None),
-        (">=0.12,<0.16", None, None, "0.15 (pin) to 0.15 (pin)", GIVE_TO),
-        (">=0.18", None, None, f"0.18 (pin) to {NEWEST} (pin)", None),
-        ("==0.19.0", None, "0.17", "0.17 (--to) to 0.17 (--to)", None),
-        ("==0.17.1", "0.16", "0.19", "0.16 (--from) to 0.19 (--to)", None),
-    ],
-)
+@from_table
 def test_resolve(
     project: Path,
     spec: str,
@@ -749,15 +484,7 @@ def test_resolve_hands_on_the_notes_of_the_search(project: Path) -> None:
     assert note == f"requirements.txt:1: {text} admits no known release ({KNOWN_RANGE}); it is ignored"
 
 
-@pytest.mark.parametrize(
-    ("cwd", "shown"),
-    [
-        (".", "app/requirements.txt:1"),
-        ("app", "requirements.txt:1"),
-        ("app/conf", "../requirements.txt:1"),
-        ("elsewhere", "requirements.txt:1"),
-    ],
-)
+@from_table
 def test_files_are_named_from_the_working_directory_or_else_from_their_project(
     project: Path, monkeypatch: pytest.MonkeyPatch, cwd: str, shown: str
 ) -> None:
@@ -851,15 +578,7 @@ def test_no_content_of_a_pin_file_raises(name: str, parts: list[bytes]) -> None:
 WHEEL = "https://example.com/wheels/megatron_core-{}-py3-none-any.whl"
 
 
-@pytest.mark.parametrize(
-    ("table", "line"),
-    [
-        ('[tool.poetry.dependencies]\nmegatron-core = {{ url = "{}" }}\n', 2),
-        ('[tool.poetry.dependencies.megatron-core]\nurl = "{}"\n', 2),
-        ('[tool.uv.sources]\nmegatron-core = {{ url = "{}" }}\n', 2),
-    ],
-    ids=["poetry", "poetry, a table", "uv"],
-)
+@from_table
 @pytest.mark.parametrize("version", ["0.15.0", "0.17.1"])
 def test_the_url_of_a_wheel_names_its_release(tmp_path: Path, table: str, line: int, version: str) -> None:
     write(tmp_path / "pyproject.toml", table.format(WHEEL.format(version)))

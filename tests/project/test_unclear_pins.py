@@ -12,65 +12,16 @@ from cgmigrate.project.pins.folders import read_folder
 from cgmigrate.project.pins.resolution import resolve
 from tests.support.files import write
 from tests.support.pins import find_pin, summary
+from tests.support.tables import from_table
 
 ALPHA = "85bced0ae6ab46f61a0fd774074a3273daf6ae02"
 SHA = "0171aa4e50b1b8bd22a5b9b1ad0e3a11d1ebcf0f"
 LM = "https://github.com/NVIDIA/Megatron-LM.git"
 UV = "[tool.uv.sources]\nmegatron-core = "
 LOCKED = '[[package]]\nname = "megatron-core"\n'
-SUBMODULE = f'[submodule "lm"]\n\tpath = third/lm\n\turl = {LM}\n'
-BRIDGE = '[submodule "b"]\n\tpath = third/b\n\turl = git@github.com:NVIDIA-NeMo/Megatron-Bridge.git\n'
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "how"),
-    [
-        ("pyproject.toml", f'{UV}{{ git = "{LM}", rev = "{SHA}" }}\n', "a git revision (pyproject.toml:2)"),
-        ("pyproject.toml", f'{UV}{{ git = "{LM}", branch = "main" }}\n', "a git branch (pyproject.toml:2)"),
-        ("pyproject.toml", f'{UV}{{ git = "{LM}" }}\n', "a git repository (pyproject.toml:2)"),
-        ("pyproject.toml", f'{UV}{{ path = "3rdparty/Megatron-LM/" }}\n', "a local path (pyproject.toml:2)"),
-        ("pyproject.toml", f"{UV}{{ workspace = true }}\n", "a member of the workspace (pyproject.toml:2)"),
-        (
-            "pyproject.toml",
-            f'[tool.poetry.dependencies]\nmegatron-core = {{git = "{LM}", rev = "{SHA[:10]}"}}\n',
-            "a git revision (pyproject.toml:2)",
-        ),
-        (
-            "pyproject.toml",
-            f'[project]\ndependencies = [\n  "megatron-core @ git+{LM}@{SHA}",\n]\n',
-            "a git revision (pyproject.toml:3)",
-        ),
-        ("uv.lock", f'{LOCKED}source = {{ editable = "3rdparty/Megatron-LM" }}\n', "a local path (uv.lock:2)"),
-        ("requirements.txt", f"megatron-core @ git+{LM}@{SHA}", "a git revision (requirements.txt:1)"),
-        ("requirements.txt", f"git+{LM}@main", "a git branch or tag (requirements.txt:1)"),
-        ("requirements.txt", f"megatron-core @ git+{LM}", "a git repository (requirements.txt:1)"),
-        ("requirements.txt", "torch\n-e ./3rdparty/Megatron-LM\n", "a local path (requirements.txt:2)"),
-        (
-            "setup.cfg",
-            f"[options]\ninstall_requires =\n    megatron-core @ git+{LM}@{SHA}\n",
-            "a git revision (setup.cfg:3)",
-        ),
-        (
-            "environment.yml",
-            f"dependencies:\n  - pip:\n    - git+{LM}@{SHA}\n",
-            "a git revision (environment.yml:3)",
-        ),
-        ("Dockerfile", f"FROM x\nRUN pip install \\\n  git+{LM}@{SHA}\n", "a git revision (Dockerfile:2)"),
-        (
-            "docker/Dockerfile.ci",
-            f'RUN pip install "megatron-core @ git+{LM}@{SHA}"\n',
-            "a git revision (docker/Dockerfile.ci:1)",
-        ),
-        ("Dockerfile", "RUN pip install megatron-core==${MCORE}\n", "a variable (Dockerfile:1)"),
-        ("Dockerfile", f"RUN git clone {LM} /opt/megatron\n", "a git clone (Dockerfile:1)"),
-        ("Dockerfile", "FROM nvcr.io/nvidia/nemo:25.09\n", "a container image (Dockerfile:1)"),
-        (
-            ".gitmodules",
-            f'[submodule "x"]\n\tpath = third/x\n\turl = https://e.com/x\n{SUBMODULE}',
-            "a git submodule that is not checked out (.gitmodules:4)",
-        ),
-    ],
-)
+@from_table
 def test_a_pin_that_names_no_release_is_named(
     project: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, how: str
 ) -> None:
@@ -97,69 +48,7 @@ def test_an_exact_pin_needs_no_other(project: Path) -> None:
     assert resolve(project, None, None).notes == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "expected"),
-    [
-        ("environment.yml", "a:\n  - megatron-core=0.17\n", "environment.yml:2 megatron-core==0.17.* [0.17, 0.17]"),
-        (
-            "environment.yaml",
-            "- megatron-core==0.16.1 # x\n",
-            "environment.yaml:1 megatron-core==0.16.1 [0.16, 0.16]",
-        ),
-        (
-            "conda.yaml",
-            "- conda-forge::megatron-core=0.18.1=py_0",
-            "conda.yaml:1 megatron-core==0.18.1.* [0.18, 0.18]",
-        ),
-        (
-            "Dockerfile",
-            "RUN pip install 'megatron-core[mlm]==0.17.1' && x\n",
-            "Dockerfile:1 megatron-core[mlm]==0.17.1 [0.17, 0.17]",
-        ),
-        ("Dockerfile", f"RUN git clone -b core_v0.15.0 {LM}\n", "Dockerfile:1 git clone core_v0.15.0 [0.15, 0.15]"),
-        (
-            "Dockerfile",
-            f"FROM x\nARG MCORE_REF=core_r0.15.0\nRUN git clone --branch ${{MCORE_REF}} {LM}\n",
-            "Dockerfile:3 git clone core_r0.15.0 [0.15, 0.15]",
-        ),
-        (
-            "Dockerfile",
-            f"ENV URL={LM} TAG='core_v0.16.1'\nRUN git clone $URL /lm && cd /lm && git checkout \\\n  $TAG\n",
-            "Dockerfile:2 git clone core_v0.16.1 [0.16, 0.16]",
-        ),
-        (
-            "Dockerfile",
-            f"RUN git clone {LM}\nWORKDIR Megatron-LM\nRUN git checkout core_v0.14.0\n",
-            "Dockerfile:3 git clone core_v0.14.0 [0.14, 0.14]",
-        ),
-        ("install.sh", f"git clone -b core_r0.15.0 {LM}\n", "install.sh:1 git clone core_r0.15.0 [0.15, 0.15]"),
-        (
-            "scripts/install_vllm.sh",
-            'export MCORE="0.16.1"\npip install --no-deps "megatron-core==$MCORE"\n',
-            "install_vllm.sh:2 megatron-core==0.16.1 [0.16, 0.16]",
-        ),
-        (
-            "docker/build.bash",
-            f"TAG=core_v0.13.1\nUSE_X=1 pip install git+{LM}@${{TAG}}\n",
-            f"build.bash:2 git+{LM}@core_v0.13.1 [0.13, 0.13]",
-        ),
-        (
-            ".gitmodules",
-            f'[submodule "lm"]\n\tpath = lm\n\turl = {LM}\n\tbranch = core_r0.15.0\n',
-            ".gitmodules:1 lm (branch = core_r0.15.0) [0.15, 0.15]",
-        ),
-        (
-            "pyproject.toml",
-            '[tool.uv]\ndev-dependencies = ["megatron-core==0.16.0"]\n',
-            "pyproject.toml:2 megatron-core==0.16.0 [0.16, 0.16]",
-        ),
-        (
-            "Dockerfile",
-            "ARG MCORE\nENV MCORE 0.16.0\nRUN pip install megatron-core==${MCORE:-0.19.0}\n",
-            "Dockerfile:3 megatron-core==0.16.0 [0.16, 0.16]",
-        ),
-    ],
-)
+@from_table
 def test_environments_pin(project: Path, name: str, text: str, expected: str) -> None:
     write(project / name, text)
     pin, notes = find_pin(project)
@@ -200,7 +89,6 @@ def test_a_path_that_cannot_be_one_is_a_pin_that_names_no_release(project: Path,
 
 OLD = '    enable_cuda_graph: bool = False\n    cuda_graph_scope: str = "full"\n'
 IMPL = OLD + '    cuda_graph_impl: str = "none"\n'
-NEW = "    cuda_graph_modules: list\n"
 SCOPES = "class CudaGraphScope(enum.Enum):\n    attn = 2\n"
 INFERENCE = SCOPES + "    full_iteration_inference = 8\n"
 
@@ -214,23 +102,7 @@ def tree(folder: Path, number: str, config: str, enums: str = "") -> None:
     write(core / "transformer/enums.py", f"import enum\n\n{enums}\n\n{other}")
 
 
-@pytest.mark.parametrize(
-    ("number", "config", "enums", "release"),
-    [
-        # Numbers that are wrong: NeMo-RL's pins, a pre-release, a development branch.
-        ("0.16", IMPL, INFERENCE, "0.17"),
-        ("0.18", IMPL, INFERENCE, "0.17"),
-        ("0.17", IMPL, SCOPES, "0.16"),
-        ("0.16", IMPL, "", "0.15"),
-        ("0.15", OLD, "", "0.14"),
-        ("0.17", NEW, INFERENCE, "0.18"),
-        # Numbers that fit.
-        ("0.13", OLD, "", "0.13"),
-        ("0.17", IMPL, INFERENCE, "0.17"),
-        ("0.19", NEW, INFERENCE, "0.19"),
-        ("0.20", NEW, INFERENCE, "0.20"),
-    ],
-)
+@from_table
 def test_the_settings_of_a_source_tree_decide(
     project: Path, number: str, config: str, enums: str, release: str
 ) -> None:
@@ -241,22 +113,7 @@ def test_the_settings_of_a_source_tree_decide(
     assert (pin.text, str(pin.oldest), str(pin.newest), notes) == (text, release, release, ())
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "folder"),
-    [
-        ("uv.lock", LOCKED + 'source = { editable = "third/lm" }\n', "third/lm"),
-        ("uv.lock", LOCKED + 'version = "0.16.0rc0"\nsource = { editable = "third" }\n', "third/Megatron-LM"),
-        (
-            "pyproject.toml",
-            f'[project]\ndependencies = ["megatron-core>=0.14"]\n{UV}{{ path = "third/lm" }}\n',
-            "third/lm",
-        ),
-        ("requirements.txt", "-e ./third/Megatron-LM\n", "third/Megatron-LM"),
-        (".gitmodules", SUBMODULE, "third/lm"),
-        (".gitmodules", BRIDGE, "third/b/3rdparty/Megatron-LM"),
-        ("requirements.txt", f"megatron-core @ git+{LM}@{SHA}\n", ".venv/lib/python3.12/site-packages"),
-    ],
-)
+@from_table
 def test_a_source_tree_that_is_there_decides(project: Path, name: str, text: str, folder: str) -> None:
     write(project / name, text)
     tree(project / folder, "0.16", IMPL, INFERENCE)
@@ -310,16 +167,7 @@ def test_the_only_tree_of_a_checkout_pins_the_project(tmp_path: Path, folder: st
     assert summary(find_pin(tmp_path)[0]) == "no pin"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "folder"),
-    [
-        (".gitmodules", SUBMODULE, "third/lm"),
-        (".gitmodules", BRIDGE, "third/b"),
-        (".gitmodules", f"{SUBMODULE}\tbranch = core_r0.15.0\n", "third/lm"),
-        ("uv.lock", LOCKED + 'source = { editable = "third" }\n', "third/Megatron-LM"),
-        ("requirements.txt", "-e ./third/Megatron-LM\n", "third/Megatron-LM"),
-    ],
-)
+@from_table
 def test_the_commit_of_a_submodule_that_is_not_checked_out(tmp_path: Path, name: str, text: str, folder: str) -> None:
     """85bced0ae6ab is Megatron-LM's tag 26.04-alpha.rc1: it has the number 0.18.0 and the settings of 0.17."""
     _git(tmp_path, "init", "-q")
@@ -335,19 +183,7 @@ def test_the_commit_of_a_submodule_that_is_not_checked_out(tmp_path: Path, name:
     assert resolution.source == Release(0, 15) if "branch" in text else "not by a release: " in resolution.notes[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("requirements.txt", "megatron-core @ git+{lm}@{sha}\n"),
-        ("requirements.txt", "git+{lm}@{short}\n"),
-        ("pyproject.toml", UV + '{{ git = "{lm}", rev = "{sha}" }}\n'),
-        ("uv.lock", LOCKED + 'version = "0.18.0"\nsource = {{ git = "{lm}?rev={sha}#{sha}" }}\n'),
-        (
-            "poetry.lock",
-            LOCKED + 'version = "0.18.0"\n[package.source]\ntype = "git"\nurl = "{lm}"\nresolved_reference = "{sha}"\n',
-        ),
-    ],
-)
+@from_table
 def test_a_known_commit_has_the_settings_of_its_tree(project: Path, name: str, text: str) -> None:
     write(project / name, text.format(lm=LM, sha=ALPHA, short=ALPHA[:9]).replace("{{", "{").replace("}}", "}"))
     pin, notes = find_pin(project)

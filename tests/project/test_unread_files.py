@@ -11,6 +11,7 @@ import pytest
 
 from cgmigrate.documents.unread import UnreadDocument
 from tests.support.files import write
+from tests.support.tables import from_table
 
 SCOPE = '{"model": {"cuda_graph_scope": "full"}}\n'
 
@@ -35,22 +36,7 @@ def test_a_setting_in_a_file_that_is_not_read_fails_the_gate(project: Path, cgmi
     )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(
-            "Dockerfile",
-            "docker/Dockerfile.ci",
-            "Containerfile",
-            "Makefile",
-            "rules.mk",
-            "run.zsh",
-            "run.ksh",
-            "run.fish",
-        ),
-        *("launch", "a.toml", "a.cfg", "a.ini", "a.env", ".env", "a.jinja", "run.jl", "justfile", "a.ps1", "a.unknown"),
-    ],
-)
+@from_table
 def test_every_kind_of_text_is_searched(project: Path, cgmigrate, name: str) -> None:
     write(name, "run pretrain_gpt.py --cuda-graph-scope attn\n")
     assert reported(cgmigrate) == reported(cgmigrate, name) == [f"{name}:1:21:"]
@@ -64,45 +50,12 @@ def test_a_script_of_pbs_is_read(project: Path, cgmigrate) -> None:
     assert "--cuda-graph-impl transformer_engine" in Path("job.pbs").read_text()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "cuda_graph_scope = attn",
-        "cuda_graph_scope: attn",
-        "model.cuda_graph_scope=attn",
-        "CMD='run ++model.cuda_graph_scope=[attn]'",
-        '"cuda_graph_scope" : ["attn"]',
-        '{\\"cuda_graph_scope\\": 1}',
-        "Config(cuda_graph_scope='attn')",
-        "FLAGS := --cuda-graph-scope=attn",
-        "cuda_graph_scope ?= attn",
-        "megatron: {enable_cuda_graph: true}",
-        "model.enable_cuda_graph=true",
-    ],
-)
+@from_table
 def test_what_looks_like_a_setting_is_one(line: str) -> None:
     assert len(UnreadDocument(line, "/p/a.cfg").problems) == 1
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "cuda_graph_scope",
-        "if cfg.cuda_graph_scope == 'full'",
-        "the `cuda_graph_scope` of a layer",
-        "my_cuda_graph_scope = 1",
-        "cuda_graph_scope_x = 1",
-        "std::cuda_graph_scope::x",
-        "cuda_graph_modules = []",
-        "enable_cuda_graph = true",
-        "--cuda-graph-scopes attn",
-        "# cuda_graph_scope = attn",
-        "x = 1  # cuda_graph_scope = attn",
-        "  // cuda_graph_scope: attn",
-        "; cuda_graph_scope = attn",
-        '"# cuda_graph_scope = 1"',
-    ],
-)
+@from_table
 def test_other_text_is_none(line: str) -> None:
     assert UnreadDocument(f"x\n{line}\n", "/p/a.cfg").problems == []
 

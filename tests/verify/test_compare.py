@@ -28,7 +28,6 @@ from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCO
 from cgmigrate.verify.proxy import NO_MAMBA, NO_MLA
 
 OLD, NEW = "0.17.1", "0.19.2"
-LAYERS = {"cuda_graph_impl": "local"}
 
 
 def layers(kernels: int = 36, count: int = 4, modules: tuple[str, ...] = ("TransformerLayer",)) -> tuple[Graph, ...]:

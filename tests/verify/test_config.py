@@ -30,7 +30,6 @@ from cgmigrate.megatron.versions import parse_release
 from cgmigrate.verify import config_level, mcore
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE
 from cgmigrate.verify.config_level import (
-    ABSENT,
     READ,
     REFUSED,
     UNREAD,
@@ -47,6 +46,7 @@ from cgmigrate.verify.plan import VerifySelection, cases_of
 from cgmigrate.verify.related_fields import assumed_fields, related_fields
 from cgmigrate.verify.release_changes import GRAPHS, SUPPORT, changes_of_readings
 from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES, ROOT
+from tests.support.tables import from_table
 
 OLD, NEW = Release(0, 17), Release(0, 19)
 CONFIG, FLAGS, BRIDGE = Reader.CONFIG, Reader.COMMAND_LINE, Reader.BRIDGE
@@ -458,38 +458,7 @@ A17, A19 = ResolvedConfiguration(impl="local"), ResolvedConfiguration(impl="loca
 B17, B19 = ResolvedConfiguration(), ResolvedConfiguration(inference="none")
 
 
-@pytest.mark.parametrize(
-    ("old", "own", "new", "verdict"),
-    [
-        ("A", "A", "A", EQUIVALENT),
-        ("A", "B", "A", EQUIVALENT_BUT),
-        ("A", REFUSED, "A", EQUIVALENT_BUT),
-        ("A", UNREAD, "A", EQUIVALENT_BUT),
-        ("A", "A", "B", DIFFERENT),
-        ("A", "B", "B", DIFFERENT),
-        ("A", REFUSED, "B", DIFFERENT),
-        ("A", "A", REFUSED, DIFFERENT),
-        ("A", REFUSED, REFUSED, DIFFERENT),
-        ("A", UNREAD, REFUSED, DIFFERENT),
-        (REFUSED, "A", "A", EQUIVALENT_BUT),
-        (REFUSED, "B", "A", DIFFERENT),
-        (REFUSED, REFUSED, "A", INCONCLUSIVE),
-        (REFUSED, UNREAD, "A", INCONCLUSIVE),
-        (REFUSED, "A", REFUSED, DIFFERENT),
-        (UNREAD, "A", REFUSED, DIFFERENT),
-        (REFUSED, REFUSED, REFUSED, INCONCLUSIVE),
-        (ABSENT, REFUSED, REFUSED, INCONCLUSIVE),
-        # What cgmigrate's own table says of OLD_TEXT on 0.17 is A.
-        (ABSENT, "A", "A", EQUIVALENT_BUT),
-        (UNREAD, "A", "A", EQUIVALENT_BUT),
-        (ABSENT, "B", "A", EQUIVALENT_BUT),
-        (ABSENT, REFUSED, "A", EQUIVALENT_BUT),
-        (ABSENT, "B", "B", DIFFERENT),
-        (ABSENT, "A", "B", DIFFERENT),
-        ("A", "A", UNREAD, INCONCLUSIVE),
-        ("A", "A", ABSENT, INCONCLUSIVE),
-    ],
-)
+@from_table
 def test_the_table_of_verdicts(old: str, own: str, new: str, verdict: str) -> None:
     def made(release: Release, what: str) -> RequestOutcome:
         kept = {"A": A17 if release == OLD else A19, "B": B17 if release == OLD else B19}.get(what)
@@ -579,15 +548,7 @@ def python_without(folder: Path, package: str) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize(
-    ("package", "advice"),
-    [
-        ("torch", f"; {mcore.INSTALL}"),
-        ("triton.language", f"; {mcore.INSTALL}"),
-        ("einops", "; `pip install einops` installs it"),
-        ("megatron.training", ""),
-    ],
-)
+@from_table
 def test_a_missing_package_says_what_to_install(tmp_path: Path, package: str, advice: str) -> None:
     python = python_without(tmp_path, package)
     (reading,) = read_all([REQUEST], Home("0.19.2", python))

@@ -16,11 +16,11 @@ import pytest
 from cgmigrate.verify.arms import EAGER, EAGER_AGAIN, LEGACY_TARGET, MIGRATED
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, judge
 from tests.support.nightly import nightly_only
+from tests.support.tables import from_table
 from tests.verify.test_compare import NEW, failed, layers, result
 
 PROGRAM = Path(__file__).parent / "hybrid_job/pretrain_gpt.py"
 GPT = (sys.executable, "-W", "ignore", "pretrain_gpt.py", "--num-layers", "2")
-HYBRID = f"{sys.executable} -W ignore pretrain_hybrid.py --hybrid-layer-pattern '*-*-'"
 needs_release = pytest.mark.skipif(find_spec("megatron") is None, reason="needs the verify extra")
 
 
@@ -64,14 +64,7 @@ def test_a_gpt_model_and_its_hybrid_form_compute_the_same(verify: Callable[..., 
 
 @needs_release
 @nightly_only
-@pytest.mark.parametrize(
-    ("after", "verdict", "reason"),
-    [
-        (f"{HYBRID} --seed 2", INCONCLUSIVE, "start from other weights"),
-        (f"{HYBRID} --epsilon 1e-3", DIFFERENT, "losses differ from step 1 on"),
-        (f"{' '.join(GPT)} --seed 1", INCONCLUSIVE, "both forms trained GPTModel"),
-    ],
-)
+@from_table
 def test_another_model_is_not_equivalent(after: str, verdict: str, reason: str, verify: Callable[..., Any]) -> None:
     one = verify(*GPT, options=("--after", after))
     assert one["verdict"] == verdict

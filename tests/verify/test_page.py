@@ -39,6 +39,7 @@ from cgmigrate.verify.page.escaping import visible
 from cgmigrate.verify.page.render import environment
 from cgmigrate.verify.release_changes import GRAPHS, NUMBERS, SUPPORT, changes_of_runs
 from tests.support.nightly import examples
+from tests.support.tables import from_table
 
 STEPS = 8
 OLD, NEW = "0.17.1", "0.19.2"
@@ -321,28 +322,7 @@ CASES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "sentence"),
-    [
-        ("equal equal", "Yes in 2 of 2."),
-        ("equal numbers", "Yes in 2 of 2; one differs between the releases themselves."),
-        ("equal numbers graphs", "Yes in 3 of 3; two differ between the releases themselves."),
-        ("equal reservation", "Yes in 2 of 2; one with a reservation."),
-        (
-            "numbers reservation",
-            "Yes in 2 of 2; one differs between the releases themselves; one with another reservation.",
-        ),
-        ("equal different", "Yes in 1 of 2, no in 1."),
-        (
-            "equal fails inconclusive",
-            "Yes in 1 of 3, no in 1, not known in 1; one differs between the releases themselves.",
-        ),
-        ("different different", "No in 2 of 2."),
-        ("inconclusive", "Not known in 1 of 1."),
-        (" ".join(["numbers"] * 13), "Yes in 13 of 13; 13 differ between the releases themselves."),
-        ("", "Nothing was compared."),
-    ],
-)
+@from_table
 def test_one_sentence_answers_for_all_comparisons(outcomes: str, sentence: str) -> None:
     came_to = [CASES[name] for name in outcomes.split()]
     judged = [Judged("a.yaml:1", TRAINING, verdict, "", changes, "c1") for verdict, changes in came_to]

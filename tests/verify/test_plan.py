@@ -25,6 +25,7 @@ from cgmigrate.verify.arms import (
 from cgmigrate.verify.compare import with_changes
 from cgmigrate.verify.plan import Case, PlanError, Scale, VerifySelection, cases_of, planned
 from cgmigrate.verify.proxy import NO_MAMBA, proxy_of
+from tests.support.tables import from_table
 
 OLD, NEW = Release(0, 17), Release(0, 19)
 VERSIONS = {OLD: "0.17.1", NEW: "0.19.2"}
@@ -290,14 +291,7 @@ def test_generation_is_run_where_inference_is_captured() -> None:
     assert [plan.workload for plan in only] == [STATIC]
 
 
-@pytest.mark.parametrize(
-    ("program", "workloads"),
-    [
-        ("examples/inference/gpt/gpt_dynamic_inference.py", [STATIC, DYNAMIC]),
-        ("tools/run_text_generation_server.py", [STATIC, DYNAMIC]),
-        ("pretrain_gpt.py", [TRAINING, STATIC, DYNAMIC]),
-    ],
-)
+@from_table
 def test_a_program_that_only_generates_is_not_trained(tmp_path: Path, program: str, workloads: list[str]) -> None:
     text = f"torchrun {program} --num-layers 4 --cuda-graph-impl local --cuda-graph-scope full_iteration_inference\n"
     (one,) = cases(tmp_path / "run.sh", text)
@@ -444,23 +438,7 @@ def test_values_as_megatrons_test_cases_write_them() -> None:
     assert grouped.fields["num_query_groups"] == 2
 
 
-@pytest.mark.parametrize(
-    ("values", "precision"),
-    [
-        ({}, "bf16"),
-        ({"bf16": True}, "bf16"),
-        ({"bf16": False}, "fp32"),
-        ({"bf16": False, "fp16": True}, "fp16"),
-        ({"fp16": True}, "fp16"),
-        ({"fp16": False}, "bf16"),
-        ({"precision": 32}, "fp32"),
-        ({"precision": "32-true"}, "fp32"),
-        ({"precision": 16}, "fp16"),
-        ({"precision": "16-mixed"}, "fp16"),
-        ({"precision": "bf16-mixed"}, "bf16"),
-        ({"precision": "bf16"}, "bf16"),
-    ],
-)
+@from_table
 def test_the_precision_is_kept(values: dict[str, object], precision: str) -> None:
     assert proxy_of(values).precision == precision
 
@@ -476,14 +454,7 @@ def test_packed_sequences_come_one_at_a_time_with_fused_rotary_embedding() -> No
     assert "apply_rope_fusion" not in plain.fields
 
 
-@pytest.mark.parametrize(
-    ("values", "fields"),
-    [
-        ({"recompute_granularity": "full", "recompute_num_layers": 7}, {"method": "uniform", "num_layers": 1}),
-        ({"recompute_granularity": "full", "recompute_method": "block"}, {"method": "block", "num_layers": 1}),
-        ({"recompute_granularity": "selective", "recompute_method": "block"}, {}),
-    ],
-)
+@from_table
 def test_recompute_is_scaled_with_the_layers(values: dict[str, object], fields: dict[str, object]) -> None:
     fields_of_proxy = proxy_of(values).fields
     expected = {"recompute_granularity": values["recompute_granularity"]}
@@ -507,26 +478,7 @@ def test_options_that_the_proxy_does_without_are_named() -> None:
     assert NO_MAMBA in proxy_of({"num_layers": 2, "hybrid_layer_pattern": "M*M-"}).notes
 
 
-SHARED_EXPERT = {"moe_shared_expert_intermediate_size": 256}
-
-
-@pytest.mark.parametrize(
-    ("values", "fields"),
-    [
-        ({"num_moe_experts": 8}, {"moe_router_topk": 2, "moe_grouped_gemm": True, "add_bias_linear": False}),
-        ({"num_moe_experts": 8, "moe_router_topk": 1, "moe_grouped_gemm": False}, {"moe_router_topk": 1}),
-        ({"num_moe_experts": 2, "moe_router_topk": 8, "add_bias_linear": True}, {"moe_router_topk": 2}),
-        ({"num_moe_experts": 8, "moe_token_dispatcher_type": "allgather"}, {"moe_token_dispatcher_type": "allgather"}),
-        (
-            {"num_moe_experts": 8, "moe_shared_expert_intermediate_size": 9},
-            SHARED_EXPERT,
-        ),
-        ({"num_moe_experts": 8, "moe_layer_freq": [0, 1, 1]}, {"moe_layer_freq": [0, 1, 1, 1]}),
-        ({"num_moe_experts": 8, "first_k_dense_replace": 3}, {"moe_layer_freq": [0, 1, 1, 1]}),
-        ({"num_moe_experts": 8, "moe_layer_freq": [1, 1]}, {}),
-        ({"num_moe_experts": 8, "moe_layer_freq": 1}, {}),
-    ],
-)
+@from_table
 def test_experts_keep_what_decides_their_graphs(values: dict[str, object], fields: dict[str, object]) -> None:
     defaults = {
         "normalization": "RMSNorm",
@@ -562,18 +514,7 @@ def test_recomputation_of_multi_latent_attention_alone_is_none() -> None:
     assert full.fields["recompute_granularity"] == "full"
 
 
-@pytest.mark.parametrize(
-    ("beside", "fused"),
-    [
-        ({}, False),
-        ({"num_moe_experts": 8}, False),
-        ({"activation_func": "silu"}, True),
-        ({"swiglu": True}, True),
-        ({"add_bias_linear": True}, True),
-        # megatron-core refuses this itself.
-        ({"add_bias_linear": False, "activation_func": "gelu"}, True),
-    ],
-)
+@from_table
 def test_an_activation_is_fused_where_the_values_show_it(beside: dict[str, Any], fused: bool) -> None:
     """The proxy has no biases, so the default activation cannot be fused with one."""
     proxy = proxy_of({"bias_activation_fusion": True, **beside})
@@ -623,29 +564,12 @@ def test_what_decides_how_graphs_are_captured_is_kept_as_it_is() -> None:
     assert proxy_of({"num_moe_experts": 8, **KEPT}).fields.items() >= KEPT.items()
 
 
-@pytest.mark.parametrize(
-    ("values", "groups"),
-    [
-        ({"num_attention_heads": 16, "num_query_groups": 16}, None),
-        ({"num_attention_heads": 16, "num_query_groups": 2}, 2),
-        ({"num_query_groups": 4}, 2),
-        ({"num_attention_heads": 16, "num_query_groups": None}, None),
-    ],
-)
+@from_table
 def test_query_groups_are_kept_where_there_are_fewer_than_heads(values: dict[str, object], groups: int | None) -> None:
     assert proxy_of(values).fields.get("num_query_groups") == groups
 
 
-@pytest.mark.parametrize(
-    ("values", "activation"),
-    [
-        ({"activation_func": "relu"}, "relu"),
-        ({"squared_relu": True}, "squared_relu"),
-        ({"gated_linear_unit": True, "activation_func": "gelu"}, "gelu"),
-        ({"activation_func": "torch.nn.functional.silu"}, None),
-        ({"squared_relu": False}, None),
-    ],
-)
+@from_table
 def test_the_activation_is_kept_if_megatron_core_has_it_by_name(
     values: dict[str, object], activation: str | None
 ) -> None:

@@ -21,6 +21,7 @@ from cgmigrate.verify.metrics import modules_of
 from cgmigrate.verify.plan import PlanError
 from cgmigrate.verify.recommend import Recommendation, arm_of_file, choices_of, recommend, runs_of_job
 from cgmigrate.verify.run import Runner
+from tests.support.tables import from_table
 
 TE = "transformer_engine"
 EAGER = Rank(0, losses=("0x1",), timed=(0.1, 0.1), busy=0.01, launched=1000, eager=({"SelfAttention": 4, "MLP": 4},))
@@ -49,18 +50,7 @@ def recommended(folder: Path) -> Recommendation:
     return recommend(runs_of_job(Session(JobOptions(("train",)), folder, print)), load([]))
 
 
-@pytest.mark.parametrize(
-    ("modules", "expected"),
-    [
-        ([], []),
-        (["attn", "mlp"], [["attn"], ["mlp"], ["attn", "mlp"]]),
-        (
-            ["attn", "moe", "moe_router", "moe_preprocess"],
-            [["attn"], ["moe"], ["moe_router"], ["attn", "moe_router"], ["attn", "moe_router", "moe_preprocess"],
-             ["attn", "moe"]],
-        ),
-    ],
-)  # fmt: skip
+@from_table
 def test_the_choices_are_those_that_megatron_core_accepts(modules: list[str], expected: list[list[str]]) -> None:
     *sets, local, whole = choices_of(modules)
     assert [one["cuda_graph_modules"] for one in sets] == expected

@@ -14,6 +14,7 @@ from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, ArmRes
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, ArmComparison, judge
 from cgmigrate.verify.report import as_json, from_json
 from tests.support.paths import ROOT
+from tests.support.tables import from_table
 
 DOCS = ROOT / "docs/verification"
 
@@ -95,15 +96,7 @@ def test_two_gpus() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        ("matrix", "Yes in 11 of 11; five differ between the releases themselves."),
-        ("two-gpus", "Yes in 5 of 7, no in 1, not known in 1; two differ between the releases themselves."),
-        ("packed-padded", "Yes in 2 of 3, not known in 1; one differs between the releases themselves."),
-        ("packed-unpadded", "Not known in 3 of 3."),
-    ],
-)
+@from_table
 def test_each_report_has_one_answer(name: str, sentence: str) -> None:
     page = (DOCS / f"{name}.html").read_text(encoding="utf-8")
     assert f'<p class="sentence">{sentence}</p>' in page
@@ -118,14 +111,7 @@ def test_times_are_compared_only_where_eager_runs_repeat_them() -> None:
     assert "Two eager runs differ by 147 %, so times are not compared." in page
 
 
-@pytest.mark.parametrize(
-    ("name", "local", "iteration"),
-    [
-        ("packed-padded", EQUIVALENT, EQUIVALENT),
-        ("packed-unpadded", INCONCLUSIVE, INCONCLUSIVE),
-        ("packed-over-the-cap", INCONCLUSIVE, INCONCLUSIVE),
-    ],
-)
+@from_table
 def test_packed_sequences(name: str, local: str, iteration: str) -> None:
     result = verdicts(name)
     assert result["enable", "training"][0] == local
@@ -139,17 +125,7 @@ def arms(name: str, site: str) -> dict[str, ArmResult]:
     return {role: results[key] for role, key in item.roles.items()}
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        ("enable.yaml", "external-attn.yaml"),
-        ("external-attn.yaml", "enable.yaml"),
-        ("local-full-iteration.yaml", "enable.yaml"),
-        ("none-full-iteration.yaml", "local-full-iteration.yaml"),
-        ("te-moe.yaml", "external-attn.yaml"),
-        ("local-full-iteration-inference.yaml", "local-full-iteration.yaml"),
-    ],
-)
+@from_table
 def test_the_arm_of_another_configuration_is_a_wrong_rewrite(right: str, wrong: str) -> None:
     """What a wrong rewrite would have measured is recorded: the migrated arm of another configuration."""
     roles = arms("matrix", right)

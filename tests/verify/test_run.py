@@ -22,6 +22,7 @@ from cgmigrate.verify.mcore import Home, installed
 from cgmigrate.verify.probe.parent import why_not_fork
 from cgmigrate.verify.run import Runner, describe, failure_line, in_order
 from cgmigrate.verify.slurm import script
+from tests.support.tables import from_table
 
 ARM = Arm("0.19.2", TRAINING, {"cuda_graph_impl": "local", "cuda_graph_modules": ["attn", "mlp"]}, Proxy())
 
@@ -288,15 +289,7 @@ def test_generation_imports_for_itself_what_training_does_not(tmp_path: Path) ->
     assert "once for 4 arms of generation" in "\n".join(shown)
 
 
-@pytest.mark.parametrize(
-    ("imported", "reason"),
-    [
-        ("HAS_CUDA = True", "an import initialises CUDA"),
-        ("import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start()", "a thread"),
-        ("import no_such_package", "torch cannot be imported (ModuleNotFoundError: No module named 'no_such_package')"),
-        ("os._exit(3)", "has ended"),
-    ],
-)
+@from_table
 def test_where_the_imports_cannot_be_shared_each_arm_has_its_own(tmp_path: Path, imported: str, reason: str) -> None:
     own = f"import sys\nif 'cgmigrate.verify.probe.parent' in sys.orig_argv:\n    {imported}"
     results, shown, imports = forked(tmp_path, imports_once(tmp_path, imported=own))
@@ -315,16 +308,7 @@ def test_the_driver_of_the_gpu_counts_too(monkeypatch: pytest.MonkeyPatch, answe
     assert why_not_fork() == reason
 
 
-@pytest.mark.parametrize(
-    ("does", "outcome", "failure"),
-    [
-        ("print('RuntimeError: CUDA error: misaligned'); sys.stdout.flush(); os._exit(3)", CRASHED,
-         "ended with 3; RuntimeError: CUDA error: misaligned"),
-        ("os.kill(os.getpid(), 9)", CRASHED, "ended with -9; it said nothing"),
-        ("os.kill(os.getpid(), 11)", CRASHED, "ended with -11; it said nothing"),
-        ("print('step 3'); sys.stdout.flush(); import time; time.sleep(600)", TIMED_OUT, "no end after 3 s; step 3"),
-    ],
-)  # fmt: skip
+@from_table
 def test_a_forked_arm_that_does_not_end_well_is_reported_as_any_other(
     tmp_path: Path, does: str, outcome: str, failure: str
 ) -> None:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from cgmigrate.cli.commands import main
 from cgmigrate.verify import session
+from tests.support.tables import from_table
 
 TEXT = "model:\n  hidden_size: 64\n  num_layers: 2\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n"
 
@@ -106,21 +107,7 @@ def test_without_jinja2_the_report_is_refused_before_anything_runs(monkeypatch: 
     assert "--report needs Jinja2, which is not installed; install cgmigrate with its extra `verify`" in result.output
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "message"),
-    [
-        ("x: 1\n", ["--mcore", "nonsense"], "--mcore nonsense: expected VERSION=DIR or VERSION"),
-        ("x: 1\n", ["--mcore", "0.17.1=no-such-folder"], "no-such-folder is not a folder"),
-        ("x: 1\n", ["--mcore", "0.17.1=empty"], "empty holds neither megatron/core"),
-        ("x: 1\n", ["--mcore", "0.17.1=old=new"], "old=new is not a folder"),
-        ("enable_cuda_graph: true\n", ["--mcore", "nonsense"], "expected VERSION=DIR or VERSION"),
-        ("x: 1\n", ["--after", "no-such.yaml"], "--after no-such.yaml: No such file or directory"),
-        ("x: 1\n", ["--after", "broken.yaml"], "--after broken.yaml: this is not valid YAML"),
-        ("x: 1\n", ["--after", "template.yaml"], "--after template.yaml: the file holds template markup"),
-        ("enable_cuda_graph: true\n", ["--after", "broken.yaml"], "--after broken.yaml: this is not valid YAML"),
-        ("model:\n  hidden_size: 8\n  cuda_graph_impl: local\n", ["--after", "broken.yaml"], "this is not valid YAML"),
-    ],
-)
+@from_table
 def test_a_release_or_migrated_form_that_cannot_be_used_is_status_2_although_there_is_nothing_to_compare(
     project: Path, cgmigrate, text: str, words: list[str], message: str
 ) -> None:
