@@ -19,6 +19,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -26,6 +27,7 @@ from click.testing import Result
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.settings import FIELDS
 from tests.support.paths import FIXTURES
+from tests.support.quotes import assert_quoted
 
 RULES = FIXTURES / "rules"
 FORMS = FIXTURES / "forms"
@@ -63,13 +65,10 @@ def padded(content: bytes, options: tuple[str, ...]) -> bytes:
     return content.ljust(*sizes, b"#") if sizes else content
 
 
-def diagnostics_in(output: str, name: str) -> tuple[str, ...]:
-    """The diagnostics of one file in JSON output, in the form of ``expected.txt``."""
-    return tuple(
-        f"{one['line']}:{one['column']} {one['rule']} {one['severity']} {one['fix']['safety'] if one['fix'] else '-'}"
-        for one in json.loads(output)["findings"]
-        if one["path"] == name
-    )
+def shown(one: dict[str, Any]) -> str:
+    """A diagnostic in JSON output, in the form of ``expected.txt``."""
+    fix = one["fix"]
+    return f"{one['line']}:{one['column']} {one['rule']} {one['severity']} {fix['safety'] if fix else '-'}"
 
 
 def written(case: Path, project: Path, options: tuple[str, ...]) -> dict[str, bytes]:
@@ -96,9 +95,10 @@ def test_check_reports_and_fix_writes_what_the_case_says(
     paths = [name] if len(files) == 1 else ["."]
     fixing = [option for option in expected.options if not option.startswith(PADDED)]
     checking = [option for option in fixing if option not in ("--unsafe-fixes", "--docs")]
-    assert (
-        diagnostics_in(cgmigrate("check", "--format", "json", *checking, *paths).stdout, name) == expected.diagnostics
-    )
+    findings = json.loads(cgmigrate("check", "--format", "json", *checking, *paths).stdout)["findings"]
+    assert tuple(shown(one) for one in findings if one["path"] == name) == expected.diagnostics
+    assert all(one["help"] for one in findings if not one["fix"]), "what has no fix says what to write"
+    assert_quoted(findings, project)
     assert {path: (project / path).read_bytes() for path in files} == files, "`check` writes"
 
     after = case / f"after{Path(name).suffix}"
