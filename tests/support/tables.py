@@ -18,7 +18,7 @@ from tests.support.paths import ROOT
 
 TABLES = ROOT / "tests/tables"
 RELEASES = {"{NEWEST}": NEWEST, "{OLDEST}": OLDEST, "{UPSTREAM}": UPSTREAM}
-"""What stands in a table for a release that changes with the tables of megatron-core."""
+"""What a table has in place of a release that changes with what is known of megatron-core."""
 
 Test = TypeVar("Test", bound=Callable[..., Any])
 

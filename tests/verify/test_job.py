@@ -13,7 +13,10 @@ from typing import Any
 
 import pytest
 
+from cgmigrate.megatron.releases import Release
+from cgmigrate.verify.job import JobOptions, JobSession
 from cgmigrate.verify.probe.variable import VARIABLE
+from tests.support.files import write
 from tests.support.paths import FETCHED, ROOT
 
 pytest.importorskip("torch")
@@ -47,18 +50,6 @@ def ranks(job: Path, form: str) -> dict[str, Any]:
     return dict(json.loads((job.parent / "work" / form / "rank-0.json").read_text()))
 
 
-def test_a_job_without_graphs_is_the_same_in_all_forms(job: Path, verify: Callable[..., Any]) -> None:
-    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2")
-    assert result.exit_code == 0, result.stderr
-    one = comparison(result)
-    assert one["verdict"] == "equivalent, but"
-    assert "it was not run (`--source-command LINE` runs it)" in one["reason"]
-    assert any("migration changes neither the command nor a file that it names" in note for note in one["notes"])
-    rank = ranks(job, "migrated")["rank"]
-    assert (len(rank["losses"]), len(set(rank["parameters"])), rank["gradient_norms"][0]) == (6, 6, (1.5).hex())
-    assert rank["eager"] == [{}] * 6, "its classes are no parts of megatron-core"
-
-
 def test_graphs_that_are_never_captured_are_no_success(job: Path, verify: Callable[..., Any]) -> None:
     result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", *TE, "--cuda-graph-scope", "attn")
     assert result.exit_code == 2
@@ -73,21 +64,18 @@ def test_graphs_that_are_never_captured_are_no_success(job: Path, verify: Callab
     assert ranks(job, "eager")["effective"] == {"cuda_graph_impl": "none", "cuda_graph_modules": []}
 
 
-def test_numbers_that_depart_from_eager_are_shown(verify: Callable[..., Any]) -> None:
-    result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", *TE, "--drift")
-    notes = " ".join(comparison(result)["notes"])
-    assert "equal to eager" not in notes
-    assert "losses differ from step 1 on" in notes
-
-
-def test_a_file_that_the_command_names_is_migrated_in_a_copy(job: Path, verify: Callable[..., Any]) -> None:
+def test_files_that_the_command_names_are_migrated_in_a_copy_of_the_checkout(
+    job: Path, verify: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     text = f"{sys.executable} pretrain_gpt.py --num-layers 2 {' '.join(TE)} --cuda-graph-scope attn\n"
-    (job / "train.sh").write_text(text)
-    result = verify("bash", "train.sh")
-    assert "-" in comparison(result)["diff"]
-    assert (job / "train.sh").read_text() == text
+    outside = write(tmp_path_factory.mktemp("shared") / "train.sh", text)
+    write(job / "train.sh", text)
+    one = comparison(verify("bash", "train.sh", str(outside)))
+    assert "--- a/train.sh" in one["diff"] and str(outside) not in one["diff"]
+    assert (job / "train.sh").read_text() == outside.read_text() == text
     copy = job.parent / "work/tree/train.sh"
     assert copy.read_text() == text.replace("--cuda-graph-scope", "--cuda-graph-modules")
+    assert f"{outside} is outside of {job} and stays as it is" in one["notes"]
 
 
 def test_a_job_that_fails_is_not_equivalent(verify: Callable[..., Any]) -> None:
@@ -108,44 +96,47 @@ def test_a_job_that_ends_before_the_last_step_is_no_result(verify: Callable[...,
     assert "a checkpoint would be written" in comparison(result)["reason"]
 
 
-def test_the_job_as_it_is_runs_on_its_own_release(verify: Callable[..., Any]) -> None:
+def test_the_job_as_it_is_runs_on_its_own_release(job: Path, verify: Callable[..., Any]) -> None:
     line = f"{sys.executable} pretrain_gpt.py --num-layers 2"
     result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", options=("--source-command", line))
     one = comparison(result)
     assert (result.exit_code, one["verdict"]) == (0, "equivalent")
     assert "legacy-source" in one["roles"]
+    rank = ranks(job, "migrated")["rank"]
+    assert (len(rank["losses"]), len(set(rank["parameters"])), rank["gradient_norms"][0]) == (6, 6, (1.5).hex())
+    assert rank["eager"] == [{}] * 6, "its classes are no parts of megatron-core"
 
 
-def test_another_migrated_command_is_judged(verify: Callable[..., Any]) -> None:
+def test_another_migrated_command_whose_numbers_depart_is_different(verify: Callable[..., Any]) -> None:
     line = f"{sys.executable} pretrain_gpt.py --num-layers 2 {' '.join(TE)} --drift"
     result = verify(sys.executable, "pretrain_gpt.py", "--num-layers", "2", options=("--after", line))
     one = comparison(result)
     assert (result.exit_code, one["verdict"]) == (1, "different")
     assert "--drift" in one["diff"]
+    assert any(
+        note.startswith("migrated on 0.19.2 departs from eager on 0.19.2: losses differ") for note in one["notes"]
+    )
 
 
-def test_the_releases_are_those_of_the_project(job: Path, cgmigrate: Callable[..., Any]) -> None:
+def test_the_releases_are_those_of_the_project(job: Path) -> None:
     (job / "requirements.txt").write_text("megatron-core==0.17.1\n")
-    command = (sys.executable, "pretrain_gpt.py", "--num-layers", "2", *TE, "--cuda-graph-scope", "attn")
-    work = str(job.parent / "work")
-    result = cgmigrate("verify", "--run", "--to", "0.17", "--output-format", "json", "--work", work, "--", *command)
-    assert comparison(result)["diff"] == "", "0.17 has the scope"
-
-
-def test_a_file_outside_of_the_checkout_stays(
-    job: Path, verify: Callable[..., Any], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    outside = tmp_path_factory.mktemp("shared") / "train.sh"
-    text = f"{sys.executable} pretrain_gpt.py --num-layers 2 {' '.join(TE)} --cuda-graph-scope attn\n"
-    outside.write_text(text)
-    result = verify("bash", str(outside))
-    assert (comparison(result)["diff"], outside.read_text()) == ("", text)
-    assert any("stays as it is" in note for note in comparison(result)["notes"])
+    command = (sys.executable, "pretrain_gpt.py", *TE, "--cuda-graph-scope", "attn")
+    diffs = []
+    for target in (Release(0, 17), Release(0, 19)):
+        session = JobSession(JobOptions(command, target=target), job.parent / f"work-{target}", print)
+        session.forms()
+        diffs.append("--cuda-graph-modules" in session.diff)
+    assert diffs == [False, True], "0.17 has the scope"
 
 
 def test_a_job_runs_with_fewer_layers_than_its_own(job: Path, verify: Callable[..., Any]) -> None:
     command = (sys.executable, "pretrain_gpt.py", "--num-layers", "32")
-    notes = " ".join(comparison(verify(*command, options=("--layers", "1,2,3,4")))["notes"])
+    result = verify(*command, options=("--layers", "1,2,3,4"))
+    one = comparison(result)
+    assert (result.exit_code, one["verdict"]) == (0, "equivalent, but")
+    assert "it was not run (`--source-command LINE` runs it)" in one["reason"]
+    assert any("migration changes neither the command nor a file that it names" in note for note in one["notes"])
+    notes = " ".join(one["notes"])
     assert "mempools of graphs by number of layers: 1: +0 MiB, 2: +0 MiB, 3: +0 MiB, 4: +0 MiB; with 32 layers" in notes
     work = job.parent / "work"
     assert {path.name for path in work.glob("migrated*")} == {"migrated", "migrated-1", "migrated-2", "migrated-3"}
