@@ -1,4 +1,4 @@
-"""The text of a fix quotes what the fix writes and deletes, as it stands in the file after or before it."""
+"""The text of a fix quotes what the fix writes and deletes, as the file has it after or before it."""
 
 from __future__ import annotations
 
