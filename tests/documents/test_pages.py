@@ -16,6 +16,7 @@ from cgmigrate.documents.sites import CannotEditError, ProblemKind
 from cgmigrate.megatron.settings import IMPL, MODULES
 from cgmigrate.text.edits import apply
 from tests.support.nightly import examples
+from tests.support.tables import from_table
 
 YAML = "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n"
 NEW = {IMPL: "local", MODULES: "attn"}
@@ -42,60 +43,19 @@ def rewritten(document: PageDocument) -> str:
 # --- blocks ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("info", "language"),
-    [
-        ("yaml", "yaml"),
-        ("YML title=x", "yaml"),
-        ("py", "python"),
-        ("{code-block} python", "python"),
-        ("{.bash .numberLines}", "shell"),
-        ("sh", "shell"),
-        ("console", "console"),
-        ("json", "json"),
-        ("12:20:src/a.py", "?"),
-        ("", ""),
-        ("   ", ""),
-    ],
-)
+@from_table
 def test_the_words_behind_a_fence_name_its_language(info: str, language: str) -> None:
     assert language_of(info) == language
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        fence(YAML),
-        fence(YAML, mark="~~~~"),
-        "".join(f"> {line}\n" for line in fence(YAML).splitlines()),
-        "- item\n\n" + "".join(f"  {line}\n" for line in fence(YAML).splitlines()),
-        "1. a\n   - b\n\n" + "".join(f"     > {line}\n" for line in fence(YAML).splitlines()),
-        "- a\n\n" + "".join(f"\t{line}\n" for line in fence(YAML).splitlines()),
-        f"```yaml\n{YAML}",
-        fence("    " + YAML.replace("\n", "\n    ").rstrip(" ")),
-        fence(YAML).replace("\n", "\r\n"),
-        "---\ntitle: x\n---\n\n" + fence(YAML),
-        "<details>\n\n" + fence(YAML) + "\n</details>\n",
-    ],
-)
+@from_table
 def test_a_block_is_its_code_wherever_it_is(page: str) -> None:
     assert codes(page) == [("yaml", YAML)]
     after = rewritten(MarkdownDocument(page))
     assert after == page.replace("cuda_graph_scope", "cuda_graph_modules")
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        "<!--\n" + fence(YAML) + "-->\n",
-        "<pre>\n" + fence(YAML) + "</pre>\n",
-        fence(fence(YAML), "markdown", "````"),
-        fence(fence(YAML), "markdown", "~~~"),
-        "-     model:\n        cuda_graph_scope: attn\n",
-        "---\nmodel:\n    cuda_graph_scope: attn\n---\n",
-        "```yaml title=cuda_graph_scope",
-    ],
-)
+@from_table
 def test_other_text_is_no_block_with_settings(page: str) -> None:
     document = MarkdownDocument(page + "\nmegatron\n")
     assert not document.sites and document.problems

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - source text on one line reads better than split
 """Values that a condition chooses: real text in, real text out. No-op cases first."""
 
 from __future__ import annotations
@@ -8,6 +7,7 @@ import pytest
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.megatron.settings import Choice
 from tests.support.python_tools import HEADER, check_fixed, check_noop, run
+from tests.support.tables import from_table
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 NEW_ENUMS = "from megatron.core.transformer.enums import CudaGraphModule\n"
@@ -15,57 +15,12 @@ NEW_ENUMS = "from megatron.core.transformer.enums import CudaGraphModule\n"
 # --- nothing to do ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        'cuda_graph_modules=["attn"] if moe else ["mlp"]',
-        'cuda_graph_impl="local" if x else "none"',
-        'cuda_graph_impl="local" if x else "none", cuda_graph_modules=["attn"] if y else []',
-    ],
-)
+@from_table
 def test_new_names_are_no_news(value: str) -> None:
     assert not check_noop(f"config = TransformerConfig({value})\n").examined.diagnostics
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            'cuda_graph_impl="local", cuda_graph_scope="full_iteration" if x else ["attn"]',
-            "where `cuda_graph_scope` is full_iteration, different",
-        ),
-        (
-            'cuda_graph_impl="local", cuda_graph_scope=["attn"] if x else ["full_iteration_inference"]',
-            "where `cuda_graph_scope` is [full_iteration_inference], different",
-        ),
-        (
-            'cuda_graph_impl="local", cuda_graph_scope=["attn"] if x else ["full", "mlp"]',
-            "where `cuda_graph_scope` is [full, mlp]: ",
-        ),
-        ('cuda_graph_scope=["attn"] if x else scopes()', "whose branch `scopes()` is a value computed at run time"),
-        (
-            'cuda_graph_scope=["attn"] if is_mcore_min_version("0.18") else "full"',
-            "several releases (`is_mcore_min_version",
-        ),
-        (
-            'cuda_graph_scope=["attn"] if base.cuda_graph_scope else "full"',
-            "reads these settings itself (`base.cuda_graph_scope`)",
-        ),
-        ('cuda_graph_scope="full" if x else []', "all its branches set the same value"),
-        ("enable_cuda_graph=False if x else False", "all its branches set the same value"),
-        ("enable_cuda_graph=True if x else True", "all its branches set the same value"),
-        ("enable_cuda_graph=a if b else c", "whose branch `a` is a value computed at run time"),
-        ('enable_cuda_graph=True if x else False, cuda_graph_impl="local"', "where `enable_cuda_graph` is True"),
-        (
-            "enable_cuda_graph=True if x else False, external_cuda_graph=True if y else False",
-            "where `enable_cuda_graph` is True and `external_cuda_graph` is True: ",
-        ),
-        (
-            'cuda_graph_impl="local" if a else "none" if b else "transformer_engine", cuda_graph_scope=["attn"] if c else ["mlp"] if d else []',
-            "more than 8 combinations",
-        ),
-    ],
-)
+@from_table
 def test_a_choice_that_cannot_be_migrated_is_reported(call: str, message: str) -> None:
     result = check_noop(f"config = TransformerConfig({call})\n")
     assert "CG003" in result.rules and message in result.messages
@@ -112,50 +67,7 @@ def test_a_flag_that_asks_for_settings_is_not_rewritten(flag: str) -> None:
 # --- migrated ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (
-            'cuda_graph_scope=["attn"] if moe else ["attn", "mlp"]',
-            'cuda_graph_modules=["attn"] if moe else ["attn", "mlp"]',
-        ),
-        (
-            'cuda_graph_impl="local", cuda_graph_scope=("full" if x else ["attn"])',
-            'cuda_graph_impl="local", cuda_graph_modules=([] if x else ["attn"])',
-        ),
-        (
-            "cuda_graph_scope='attn,mlp' if f(x, 'full') else None",
-            "cuda_graph_modules=['attn', 'mlp'] if f(x, 'full') else []",
-        ),
-        (
-            'cuda_graph_scope=["attn"] if a else "full" if b else ["full"]',
-            'cuda_graph_modules=["attn"] if a else [] if b else []',
-        ),
-        (
-            'cuda_graph_scope=("full" if a else ["mlp"]) if b else ["attn"]',
-            'cuda_graph_modules=([] if a else ["mlp"]) if b else ["attn"]',
-        ),
-        (
-            'cuda_graph_impl="local" if x else "none", cuda_graph_scope=["attn"]',
-            'cuda_graph_impl="local" if x else "none", cuda_graph_modules=["attn"]',
-        ),
-        (
-            'cuda_graph_impl="local" if x else "transformer_engine", cuda_graph_scope="full" if y else ["attn"]',
-            'cuda_graph_impl="local" if x else "transformer_engine", cuda_graph_modules=[] if y else ["attn"]',
-        ),
-        ("enable_cuda_graph=True if x else False", 'cuda_graph_impl="local" if x else "none"'),
-        ("enable_cuda_graph=(False if x else True)", 'cuda_graph_impl=("none" if x else "local")'),
-        ("external_cuda_graph=True if x else False", 'cuda_graph_impl="transformer_engine" if x else "none"'),
-        (
-            'enable_cuda_graph=True if x else False, cuda_graph_scope="full"',
-            'cuda_graph_impl="local" if x else "none", cuda_graph_modules=[]',
-        ),
-        (
-            "enable_cuda_graph=True, cuda_graph_scope=['attn'] if x else 'full'",
-            "cuda_graph_impl='local', cuda_graph_modules=['attn'] if x else []",
-        ),
-    ],
-)
+@from_table
 def test_keywords(before: str, after: str) -> None:
     result = check_fixed(f"config = TransformerConfig({before})\n", f"config = TransformerConfig({after})\n")
     assert all(diagnostic.applicability == "safe" for diagnostic in result.examined.diagnostics)

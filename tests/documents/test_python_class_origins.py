@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.python_tools import run
+from tests.support.tables import from_table
 
 CONFIGS = """\
 from dataclasses import dataclass
@@ -32,16 +33,7 @@ def package(project: Path, **files: str) -> None:
         path.write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("imports", "callee"),
-    [
-        ("from team.models.configs import SmallConfig", "SmallConfig"),
-        ("from .models.configs import SmallConfig as C", "C"),
-        ("from team.models import configs", "configs.SmallConfig"),
-        ("from team.api import SmallConfig", "SmallConfig"),
-        ("from team.tiny import TinyConfig", "TinyConfig"),
-    ],
-)
+@from_table
 def test_a_class_of_the_package_is_followed_to_megatron(project: Path, cgmigrate, imports: str, callee: str) -> None:
     package(
         project,
@@ -54,19 +46,7 @@ def test_a_class_of_the_package_is_followed_to_megatron(project: Path, cgmigrate
     assert (project / "team/train.py").read_text() == f"{imports}\n" + MIGRATED.format(callee)
 
 
-@pytest.mark.parametrize(
-    ("configs", "callee"),
-    [
-        (CONFIGS, "Engine"),
-        (CONFIGS.replace("    hidden_size: int = 64", '    cuda_graph_scope: str = "full_iteration"'), "SmallConfig"),
-        (
-            CONFIGS.replace("TransformerConfig", "Configuration").replace("megatron.core.transformer", "other"),
-            "SmallConfig",
-        ),
-        ("class SmallConfig(\n", "SmallConfig"),
-    ],
-    ids=["another class", "defaults of its own", "another base", "not Python"],
-)
+@from_table
 def test_what_does_not_lead_to_megatron_is_left(project: Path, cgmigrate, configs: str, callee: str) -> None:
     text = f"from team.configs import {callee}\n" + CALL.format(callee)
     package(project, team__configs=configs, team__train=text)
@@ -86,20 +66,7 @@ def test_imports_that_go_round_end(project: Path, cgmigrate) -> None:
 CALL_OF_A_CONFIG = "C(enable_cuda_graph=True, hidden_size=8)\n"
 
 
-@pytest.mark.parametrize(
-    "imports",
-    [
-        "from .transformer_config import TransformerConfig as C",
-        "from ..transformer.transformer_config import TransformerConfig as C",
-        "from ...core.transformer.transformer_config import TransformerConfig as C",
-        "try:\n    import x\nexcept ImportError:\n    from .transformer_config import TransformerConfig as C",
-        "try:\n    import x\nexcept ImportError:\n    pass\nelse:\n    from . import TransformerConfig as C",
-        "try:\n    import x\nfinally:\n    from megatron.core.transformer import TransformerConfig as C",
-        "match x:\n    case 1:\n        from megatron.core.transformer import TransformerConfig as C",
-        "with x:\n    from megatron.core.transformer import TransformerConfig as C",
-        "if x:\n    pass\nelse:\n    from megatron.core.transformer import TransformerConfig as C",
-    ],
-)
+@from_table
 def test_imports_are_read_wherever_they_are_and_relative_to_the_package(imports: str) -> None:
     """A module of one's own in a checkout of megatron, as Megatron-LM's forks have."""
     result = run(f"{imports}\n{CALL_OF_A_CONFIG}", path="megatron/core/transformer/own.py", source="0.14")

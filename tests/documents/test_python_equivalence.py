@@ -8,6 +8,7 @@ from cgmigrate.documents.python.document import PythonDocument
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.text.edits import apply
+from tests.support.tables import from_table
 
 TEXT = '''\
 """A recipe."""
@@ -201,24 +202,7 @@ def test_the_settings_themselves_are_read_again() -> None:
     assert PythonDocument(SITES).check(SITES, {}) == ""
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('["attn"])', '["mlp"])'),
-        ('["attn"])', "[])"),
-        ("cuda_graph_modules", "cuda_graph_scope"),
-        (', cuda_graph_modules=["attn"]', ""),
-        ('="local", cuda', '="none", cuda'),
-        ('args.cuda_graph_impl = "local"\n', ""),
-        ('args.cuda_graph_impl = "local"\n', 'args.cuda_graph_impl = "none"\n'),
-        ("args.cuda", "arguments.cuda"),
-        ('other.cuda_graph_scope = "full"', 'other.cuda_graph_scope = "attn"'),
-        ('other.cuda_graph_scope = "full"', "other.cuda_graph_modules = []"),
-        ('other.cuda_graph_scope = "full"\n', 'other.cuda_graph_scope = "full"\nmore.cuda_graph_impl = "none"\n'),
-        ("num_layers=2", "num_layers=3"),
-        ("TransformerConfig(", "TransformerConfig(("),
-    ],
-)
+@from_table
 def test_other_settings_than_those_meant_are_refused(old: str, new: str) -> None:
     assert old in RIGHT
     assert PythonDocument(SITES).check(RIGHT.replace(old, new, 1), REWRITTEN) != ""

@@ -6,6 +6,7 @@ import pytest
 
 from cgmigrate.lint.diagnostics import Applicability
 from tests.support.python_tools import Result, run
+from tests.support.tables import from_table
 
 HEADER = """\
 from dataclasses import dataclass
@@ -189,15 +190,7 @@ def test_one_of_two_constructors_is_rewritten() -> None:
     assert result.after == HEADER + text.replace("cuda_graph_scope", "cuda_graph_modules")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "def f():\n    return TransformerConfig({})\n",
-        "CONFIG = TransformerConfig({})\n",
-        "def f():\n    config = TransformerConfig({})\n    launch(config)\n    return config\n",
-        "class Small(TransformerConfig):\n    num_layers: int = 2\n\n\nCONFIG = Small({})\n",
-    ],
-)
+@from_table
 def test_what_a_constructor_validates_is_rewritten_whoever_gets_it(text: str) -> None:
     """The old names are moved to the new ones there, so that code which gets the object sees no difference."""
     old, new = (f"cuda_graph_impl='local', cuda_graph_{word}=['attn']" for word in ("scope", "modules"))
@@ -217,21 +210,7 @@ def test_a_reader_of_an_object_that_others_set_is_rewritten_on_request_only() ->
 # --- objects of others ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from serving import ServeOptions\ncfg = ServeOptions(); cfg.enable_cuda_graph = True\n",
-        "cfg = ServeOptions(); cfg.enable_cuda_graph = True\n",
-        "class ServeOptions:\n    pass\n\n\ncfg: ServeOptions = ServeOptions()\ncfg.enable_cuda_graph = True\n",
-        "from deepspeed.inference.config import DeepSpeedInferenceConfig\n"
-        "def e(config: DeepSpeedInferenceConfig): config.enable_cuda_graph = True\n",
-        "def e(config: DeepSpeedInferenceConfig): config.enable_cuda_graph = True\n",
-        "from typing import Optional\nfrom serving import O\n"
-        "def e(config: Optional[O] = None):\n    config.enable_cuda_graph = True\n",
-        "from serving import O\ndef e(config: 'O | None'):\n    config.enable_cuda_graph = True\n",
-        "from serving import O\ndef e(config: O):\n    setattr(config, 'cuda_graph_scope', 'attn')\n",
-    ],
-)
+@from_table
 def test_objects_of_other_classes_are_not_megatrons(text: str) -> None:
     result = run(HEADER + text, unsafe=True)
     assert result.after == result.text

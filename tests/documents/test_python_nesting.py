@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.project.options import RunOptions
+from tests.support.tables import from_table
 
 IMPORT = "from megatron.core.transformer import TransformerConfig as T\n"
 NESTED = (
@@ -55,15 +54,7 @@ def test_statements_for_two_objects_that_interleave(tmp_path: Path) -> None:
     assert 'draft.config.cuda_graph_impl = "transformer_engine"\nmodel.config.cuda_graph_impl = "local"' in after
 
 
-@pytest.mark.parametrize(
-    ("text", "after"),
-    [
-        ("x = T(a=1, enable_cuda_graph=False,\n      b=2)\n", "x = T(a=1,\n      b=2)\n"),
-        ("x = T(a=1, enable_cuda_graph=False,\r\n      b=2)\r\n", "x = T(a=1,\r\n      b=2)\r\n"),
-        ("x = T(a=1, enable_cuda_graph=False,  # off\n      b=2)\n", "x = T(a=1, # off\n      b=2)\n"),
-        ("x = T(enable_cuda_graph=False,\n      b=2)\n", "x = T(\n      b=2)\n"),
-    ],
-)
+@from_table
 def test_no_blank_is_left_at_the_end_of_a_line(tmp_path: Path, text: str, after: str) -> None:
     path = tmp_path / "a.py"
     path.write_bytes((IMPORT + text).encode())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.support.plans import Examined, examine
+from tests.support.tables import from_table
 
 HEAD = "from megatron.training import get_args\nfrom megatron.core.transformer import TransformerConfig\n"
 BRIDGE = "from megatron.bridge import AutoBridge\n"
@@ -27,36 +26,7 @@ def said(code: str, head: str = HEAD) -> str:
     return "\n".join(f"{f.rule}: {f.message} [{f.blocked_by}] [{f.help}]" for f in diagnostics)
 
 
-@pytest.mark.parametrize(
-    ("code", "message"),
-    [
-        ("x = config.enable_cuda_graph\n", "`enable_cuda_graph` is deprecated since megatron-core 0.15, and false"),
-        (
-            "x = config.cuda_graph_scope\n",
-            "resets `cuda_graph_scope` to None when the config is built, so this reads None",
-        ),
-        ("if args.enable_cuda_graph: pass\n", "is set only by the old flag, and `validate_args` deletes it"),
-        ("if args.cuda_graph_scope != 'full': pass\n", "no `args.cuda_graph_scope`, and reading it is an AttributeE"),
-        ("x = getattr(args, 'cuda_graph_scope', [])\n", "no `args.cuda_graph_scope`: `getattr` returns its default"),
-        ("x = getattr(args, 'cuda_graph_scope')\n", "`getattr` raises AttributeError"),
-        ("x = getattr(get_args(), 'external_cuda_graph', None)\n", "it: `getattr` returns its default after that"),
-        ("x = get_args().enable_cuda_graph\n", "`args.enable_cuda_graph` is set only by the old flag"),
-        ("assert '--cuda-graph-scope' in args\n", "it is a deprecated flag, and command lines with the new flags do"),
-        ("assert '--cuda-graph-scope' in args\n", "[use `--cuda-graph-modules` for modules, `--cuda-graph-impl full_"),
-        ("x = '--external-cuda-graph' in argv\n", "use `--cuda-graph-impl transformer_engine`"),
-        ("x = getattr(config, 'cuda_graph_scope', [])\n", "`getattr` returns None, not its default"),
-        ("x = getattr(config, 'enable_cuda_graph', False)\n", "the field exists, so `getattr` does not return its"),
-        ("x = hasattr(args, 'cuda_graph_scope')\n", "has no `args.cuda_graph_scope`: `hasattr` is false"),
-        ("x = hasattr(margs, 'cuda_graph_scope')\n", "and megatron-core >= 0.18 has no `args.cuda_graph_scope`"),
-        ("x = config.cuda_graph_scope == 'per_microbatch'\n", "no release has the value `per_microbatch`"),
-        ("x = config.cuda_graph_scope == 'attn'\n", "so this is always false ["),
-        ("x = cfg.model.cuda_graph_scope == 'attn'\n", "keeps its value until the config is built; megatron-core"),
-        ("x = getattr(cfg.model, 'cuda_graph_scope', None)\n", "`getattr` does not return its default"),
-        ("N = ['num_layers', 'cuda_graph_scope']\n", "add the three new names to this list: `cuda_graph_impl`"),
-        ("t = f'cfg.model.cuda_graph_scope = {x}'\n", "this string writes `cuda_graph_scope`"),
-        ("Scopes = list['CudaGraphScope | str']\n", "an annotation uses `CudaGraphScope`"),
-    ],
-)
+@from_table
 def test_what_a_read_gives(code: str, message: str) -> None:
     assert message in said(code)
 
@@ -75,17 +45,7 @@ def test_what_a_recipe_has_assigned_is_what_it_reads_back() -> None:
     assert "TypeError" not in text
 
 
-@pytest.mark.parametrize(
-    ("code", "guarded"),
-    [
-        ("if hasattr(self, 'cudagraph_manager'):\n    x = config.cuda_graph_scope\n", False),
-        ("if hasattr(config, 'cuda_graph_modules'):\n    x = config.cuda_graph_scope\n", True),
-        ("if hasattr(config, name):\n    x = config.cuda_graph_scope\n", True),
-        ("try:\n    y = load()\n    x = config.cuda_graph_scope\nexcept Exception:\n    pass\n", False),
-        ("try:\n    x = config.cuda_graph_scope\nexcept AttributeError:\n    x = None\n", True),
-        ("try:\n    y = 1\n    x = config.cuda_graph_scope\nexcept TypeError:\n    x = cuda_graph_modules\n", True),
-    ],
-)
+@from_table
 def test_only_what_asks_for_settings_is_a_release_guard(code: str, guarded: bool) -> None:
     (diagnostic,) = examined(code).diagnostics
     assert ("several releases" in diagnostic.blocked_by or "for another release" in diagnostic.blocked_by) is guarded
@@ -109,30 +69,13 @@ def test_a_scope_of_none_beside_modules_is_deleted() -> None:
     assert not result.safe and result.unsafe
 
 
-@pytest.mark.parametrize(
-    ("code", "reported"),
-    [
-        ("cfg.model.cuda_graph_impl = 'local'\n", True),
-        ("self.model.config.cuda_graph_impl = 'local'\n", False),
-        ("def f(self):\n    config = self.model.config\n    config.cuda_graph_impl = 'local'\n", False),
-        ("def f(m):\n    config = get_model_config(m)\n    config.cuda_graph_impl = 'local'\n", False),
-        ("def f(m):\n    config = unwrap_model(m).config\n    config.cuda_graph_impl = 'local'\n", False),
-        ("def f(m):\n    config = make(m)\n    config.cuda_graph_impl = 'local'\n", True),
-    ],
-)
+@from_table
 def test_the_configuration_of_a_built_model_is_not_validated_again(code: str, reported: bool) -> None:
     diagnostics = examined(code, BRIDGE).diagnostics
     assert [diagnostic.rule for diagnostic in diagnostics] == (["CG501"] if reported else [])
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "x = getattr(args, 'cuda_graph_scope', None)\n",
-        "if '--cuda-graph-scope' in arguments: pass\n",
-        "x = overrides.get('model.cuda_graph_scope')\n",
-    ],
-)
+@from_table
 def test_what_reads_a_name_is_reported_where_the_owner_is_not_known(code: str) -> None:
     result = examined(code, "import os\n")
     assert [diagnostic.rule for diagnostic in result.diagnostics] == ["CG604"]

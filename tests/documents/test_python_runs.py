@@ -8,6 +8,7 @@ import pytest
 
 from cgmigrate.documents.python import PythonDocument
 from tests.support.python_tools import check_fixed, check_noop, run
+from tests.support.tables import from_table
 
 CONFIG = "from megatron.core.transformer.transformer_config import TransformerConfig\n\n"
 BRIDGE = "from megatron.bridge.recipes.common import _pretrain_common\n\n"
@@ -48,19 +49,7 @@ def test_what_follows_a_release_guard_is_not_guarded() -> None:
 # --- objects that are finished ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "cfg.model.finalize()\n",
-        "if flag:\n    cfg.model.finalize()\n",
-        "if flag:\n    cfg.train.steps = 2\nelse:\n    cfg.model.finalize()\n",
-        'if flag:\n    cfg.model.cuda_graph_impl = "none"\n    cfg.model.finalize()\n',
-        "for _ in range(2):\n    cfg.model.finalize()\n",
-        "try:\n    cfg.model.finalize()\nexcept ValueError:\n    pass\n",
-        "match flag:\n    case 1:\n        cfg.model.finalize()\n",
-    ],
-    ids=["at once", "if", "else", "with settings", "for", "try", "match"],
-)
+@from_table
 def test_what_is_set_on_a_finished_configuration_is_not_rewritten(body: str) -> None:
     """It had no effect in the old release, and `finalize` has already checked the settings in the new one."""
     start = 'cfg.model.cuda_graph_impl = "transformer_engine"\n'
@@ -84,20 +73,7 @@ def test_what_is_set_on_a_new_object_of_that_name_is_rewritten() -> None:
 # --- which object it is --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "between",
-    [
-        "layers = config.num_layers\n",
-        "config.num_layers = 3\n",
-        "other = make()\n",
-        "for layer in range(config.num_layers):\n    pass\n",
-        "with context() as other:\n    pass\n",
-        "import os\n",
-        "del other\n",
-        "other.config = TransformerConfig(num_layers=3)\n",
-        "configuration = None\n",
-    ],
-)
+@from_table
 def test_names_that_are_bound_say_nothing_of_other_objects(between: str) -> None:
     """A TransformerConfig has checked its settings when it was made: what is assigned later changes nothing."""
     settings = 'config.cuda_graph_impl = "local"\nconfig.cuda_graph_scope = ["attn"]\n'
@@ -172,14 +148,7 @@ def test_self_in_a_configuration_class_is_that_configuration(bases: str, method:
 # --- branches and loops ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        'cfg.model.cuda_graph_impl = "transformer_engine"\nif flag:\n    cfg.model.cuda_graph_impl = "none"\n',
-        'for _ in range(flag):\n    cfg.model.cuda_graph_impl = "none"\n',
-        'while flag:\n    cfg.model.cuda_graph_impl = "none"\n',
-    ],
-)
+@from_table
 @pytest.mark.parametrize("scope", ['"full_iteration"', '["attn", "full_iteration"]'])
 def test_a_full_iteration_behind_a_branch_is_withheld(body: str, scope: str) -> None:
     """It becomes an implementation, which the branch may have set."""
@@ -194,16 +163,7 @@ def test_modules_behind_a_branch_are_renamed() -> None:
     assert run(BRIDGE + recipe(body)).after == BRIDGE + recipe(body.replace("graph_scope", "graph_modules"))
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "with opened() as config: config.model.cuda_graph_scope = []",
-        "del config; config.model.cuda_graph_scope = []",
-        "config += 3; config.model.cuda_graph_scope = []",
-        "[config, other] = configs; config.model.cuda_graph_scope = []",
-        "config = configs(); config.model.cuda_graph_scope = []",
-    ],
-)
+@from_table
 def test_a_name_that_is_bound_again_is_no_longer_of_the_class_that_was_assigned_to_it(statement: str) -> None:
     text = f"def f(configs):\n    config.model = Tokenizer()\n    {statement}\n"
     (site,) = PythonDocument(text, "x.py").sites

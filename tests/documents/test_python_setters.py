@@ -8,6 +8,7 @@ from cgmigrate.documents.python import PythonDocument
 from cgmigrate.documents.python.setters import Setters
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.text.edits import apply
+from tests.support.tables import from_table
 
 SETTERS = Setters("megatron.bridge.utils.cuda_graph", "set_cuda_graph_modules", "clear_cuda_graph_modules")
 CLEARED = {"cuda_graph_scope": None}
@@ -119,15 +120,7 @@ def test_line_breaks_are_those_of_the_file() -> None:
     assert edited.count("\r\n") == edited.count("\n") == 4
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from other import set_cuda_graph_modules\nm.cuda_graph_scope = ['attn']\n",
-        "class set_cuda_graph_modules: ...\nm.cuda_graph_scope = ['attn']\n",
-        "setattr(m, 'cuda_graph_scope', ['attn'])\n",
-        "TransformerConfig(cuda_graph_scope=['attn'])\n",
-    ],
-)
+@from_table
 def test_what_cannot_call_a_setter_is_not_written(text: str) -> None:
     document = PythonDocument(text)
     document.setters = SETTERS

@@ -10,6 +10,7 @@ import pytest
 from cgmigrate.documents.python import PythonDocument
 from cgmigrate.text.edits import apply
 from tests.support.python_tools import HEADER, check_fixed, check_noop, run
+from tests.support.tables import from_table
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 BOTH = HEADER + ENUMS
@@ -20,48 +21,18 @@ BRIDGE = "from megatron.bridge.recipes.common import _pretrain_common\n"
 # --- nothing to do ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'config = TransformerConfig(cuda_graph_impl="local", cuda_graph_modules=["attn"])',
-        'cfg.model.inference_cuda_graph_scope = "block"',
-        'cfg.model.vision_cuda_graph_scope = "full"',
-        "cfg.enable_cuda_graphs = True",
-        "self._enable_cuda_graph = True",
-        'VALID_CUDA_GRAPH_SCOPES = ["full"]',
-        'print("set cuda_graph_scope to full")',
-        '"""enable_cuda_graph is old."""',
-        "# cfg.enable_cuda_graph = True",
-        "parser.add_argument('--inference-cuda-graph-scope')",
-        "from megatron.core.transformer.enums import InferenceCudaGraphScope",
-    ],
-)
+@from_table
 def test_other_names_are_no_settings(text: str) -> None:
     assert not check_noop(text).examined.diagnostics
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "from megatron.core.distributed.fsdp.fully_shard import fully_shard\nfully_shard(module, enable_cuda_graph=True)",
-        "engine = DynamicInferenceEngine(controller, enable_cuda_graph=True)",
-        "import deepspeed\nengine = deepspeed.init_inference(model, enable_cuda_graph=True)",
-    ],
-)
+@from_table
 def test_the_keyword_of_something_else_is_left_alone(text: str) -> None:
     result = check_noop(text)
     assert not result.examined.safe and result.rules in ([], ["CG006"])
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "import sglang\nargs = ServerArgs(enable_cuda_graph=True)\n",
-        "class Params:\n    enable_cuda_graph: bool = True\n\n    def f(self):\n        return self.enable_cuda_graph\n",
-        'options = {"enable_cuda_graph": True}\nx = options.get("enable_cuda_graph")\n',
-        "import onnxruntime\no.enable_cuda_graph = True\n",
-    ],
-)
+@from_table
 def test_a_file_without_megatron_has_no_diagnostics(text: str) -> None:
     result = check_noop(text, header="")
     assert not result.examined.diagnostics
@@ -118,15 +89,7 @@ def test_computed_values_are_reported() -> None:
     assert result.rules.count("CG003") == 2
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'if hasattr(cfg.model, "cuda_graph_modules"):\n    cfg.model.cuda_graph_scope = "full"\n',
-        'try:\n    cfg.model.cuda_graph_scope = "full"\nexcept AttributeError:\n    pass\n',
-        'if Version(megatron.core.__version__) < Version("0.18"):\n    cfg.model.cuda_graph_scope = "full"\n',
-        'c = TransformerConfig(cuda_graph_scope="attn") if is_mcore_min_version("0.18") else None\n',
-    ],
-)
+@from_table
 def test_code_for_several_releases_is_left_and_reported(text: str) -> None:
     result = check_noop(text)
     assert result.examined.diagnostics
@@ -165,23 +128,7 @@ def test_a_keyword_goes_with_its_line_and_comment() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("TransformerConfig(enable_cuda_graph=False)", "TransformerConfig()"),
-        ("TransformerConfig(enable_cuda_graph=False,)", "TransformerConfig()"),
-        ("TransformerConfig(2, enable_cuda_graph=False)", "TransformerConfig(2)"),
-        ("TransformerConfig(2, enable_cuda_graph=False,)", "TransformerConfig(2,)"),
-        ("TransformerConfig(enable_cuda_graph=False, hidden_size=8)", "TransformerConfig(hidden_size=8)"),
-        (
-            "TransformerConfig(\n    2, enable_cuda_graph=False, external_cuda_graph=False,\n    hidden_size=8)",
-            "TransformerConfig(\n    2,\n    hidden_size=8)",
-        ),
-        ("TransformerConfig(\n    2,  # two\n    enable_cuda_graph=False)", "TransformerConfig(\n    2,  # two\n    )"),
-        ("TransformerConfig(**kw, enable_cuda_graph=False)", "TransformerConfig(**kw)"),
-        ("TransformerConfig(enable_cuda_graph=False, **kw)", "TransformerConfig(**kw)"),
-    ],
-)
+@from_table
 def test_a_keyword_goes_with_its_comma(before: str, after: str) -> None:
     check_fixed(before + "\n", after + "\n")
 
@@ -211,17 +158,7 @@ def test_a_keyword_is_added_in_the_layout_of_the_call() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("header", "callee"),
-    [
-        ("from megatron.core.transformer import TransformerConfig as TC\n", "TC"),
-        ("import megatron.core.transformer as t\n", "t.TransformerConfig"),
-        ("from megatron.core import transformer\n", "transformer.MLATransformerConfig"),
-        ("from megatron.bridge.models import GPTModelProvider\n", "GPTModelProvider"),
-        ("from nemo.collections import llm\n", "llm.Llama2Config70B"),
-        ("from megatron.core.transformer import TransformerConfig\nclass Mine(TransformerConfig): ...\n", "Mine"),
-    ],
-)
+@from_table
 def test_callees_that_are_configurations(header: str, callee: str) -> None:
     check_fixed(
         f'c = {callee}(cuda_graph_impl="transformer_engine", cuda_graph_scope=["attn"])\n',
@@ -475,14 +412,7 @@ def test_one_undecided_statement_holds_all_of_its_object() -> None:
     assert "CG003" in result.rules
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ('{**base, "enable_cuda_graph": False}', "{**base}"),
-        ('{"enable_cuda_graph": False, **base}', "{**base}"),
-        ('{**base, "enable_cuda_graph": False, **more}', "{**base, **more}"),
-    ],
-)
+@from_table
 def test_a_key_beside_a_dict_that_is_spread(before: str, after: str) -> None:
     call = "def f(base, more):\n    return TransformerConfig(**{})\n"
     check_fixed(call.replace("{}", before), call.replace("{}", after), unsafe=True)
@@ -545,14 +475,7 @@ def test_a_built_object_gets_enum_members() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        'if "full_iteration" in cfg.model.cuda_graph_scope:',
-        "if cfg.model.cuda_graph_scope:",
-        "if CudaGraphScope.attn in cfg.model.cuda_graph_scope:",
-    ],
-)
+@from_table
 def test_a_setting_that_is_read_back_is_not_rewritten(read: str) -> None:
     result = check_noop(
         f"""\
@@ -633,23 +556,7 @@ def test_an_object_made_by_another_system() -> None:
 # --- enum members and imports -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("header", "after"),
-    [
-        (
-            "from megatron.core.transformer.enums import AttnBackend, CudaGraphScope, ModelType\n",
-            "from megatron.core.transformer.enums import AttnBackend, CudaGraphModule, ModelType\n",
-        ),
-        (
-            "from megatron.core.transformer.enums import (\n    AttnBackend,\n    CudaGraphScope,\n)\n",
-            "from megatron.core.transformer.enums import (\n    AttnBackend,\n    CudaGraphModule,\n)\n",
-        ),
-        (
-            "from megatron.core.transformer.enums import CudaGraphModule, CudaGraphScope\n",
-            "from megatron.core.transformer.enums import CudaGraphModule\n",
-        ),
-    ],
-)
+@from_table
 def test_the_import_follows(header: str, after: str) -> None:
     check_fixed(
         'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn, CudaGraphScope.mlp])\n',
@@ -701,14 +608,7 @@ def test_an_alias_and_a_module() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "header",
-    [
-        "try:\n    from megatron.core.transformer.enums import CudaGraphScope\nexcept ImportError:\n    CudaGraphScope = None\n",
-        "from .compat import CudaGraphScope\n",
-        "from enum import Enum\nclass CudaGraphScope(Enum):\n    attn = 1\n",
-    ],
-)
+@from_table
 def test_other_classes_of_that_name_are_left(header: str) -> None:
     result = check_noop(
         'c = TransformerConfig(cuda_graph_impl="local", cuda_graph_scope=[CudaGraphScope.attn])\n',

@@ -11,6 +11,7 @@ from cgmigrate.lint import rules
 from cgmigrate.lint.rule_tests import KEYS
 from cgmigrate.megatron import catalogue
 from tests.support.python_tools import HEADER, check_fixed, check_noop, run
+from tests.support.tables import from_table
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 BOTH = HEADER + ENUMS
@@ -39,66 +40,24 @@ def test_examples_of_the_rules(rule: str, example: dict[str, Any]) -> None:
     assert run(result.after, **releases).after == result.after
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        'scope = getattr(config, "cuda_graph_scope", [])\n',
-        'if config.cuda_graph_scope != "full_iteration":\n    pass\n',
-        "if not config.cuda_graph_scope:\n    pass\n",
-        "first = config.cuda_graph_scope[0]\n",
-        "if config.enable_cuda_graph:\n    pass\n",
-        "from megatron.training import get_args\nargs = get_args()\nassert not args.external_cuda_graph\n",
-        'names = ["cuda_graph_scope", "hidden_size"]\n',
-        'config["cuda_graph_scope"] = []\n',
-        "class Mine(TransformerConfig):\n    cuda_graph_scope: str = 'full'\n",
-        "def build(enable_cuda_graph=False):\n    pass\n",
-        'parser.add_argument("--enable-cuda-graph", action="store_true")\n',
-        "config.cuda_graph_scope += ['attn']\n",
-    ],
-)
+@from_table
 def test_a_use_that_has_no_fix_is_reported(text: str) -> None:
     result = check_noop(text)
     assert len(result.examined.diagnostics) == 1, result.messages
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('x = config.cuda_graph_scope != "full_iteration"', "always true"),
-        ('x = config.cuda_graph_scope == "full"', "always false"),
-        ("x = config.cuda_graph_scope[0]", "TypeError"),
-        ('x = "attn" in config.cuda_graph_scope', "TypeError"),
-        ('x = config.cuda_graph_scope.split(",")', "AttributeError"),
-        ('x = getattr(config, "cuda_graph_scope", [])', "not its default"),
-    ],
-)
+@from_table
 def test_what_an_expression_evaluates_to(text: str, message: str) -> None:
     assert message in check_noop(text).messages
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "class Engine:\n    def f(self):\n        return self.enable_cuda_graph\n",
-        "from own.engine import EngineConfig\nclass Engine(EngineConfig):\n    def f(self):\n        return self.enable_cuda_graph\n",
-        "enable_cuda_graph = impl == 'local'\nprint(enable_cuda_graph)\n",
-        "x = sampler.enable_cuda_graph\n",
-        "x = args.cuda_graph_scope\n",
-    ],
-)
+@from_table
 def test_names_of_the_files_own(text: str) -> None:
     result = check_noop(text)
     assert not result.examined.diagnostics and result.examined.skipped
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        ("class Own(TransformerConfig):\n    def f(self):\n        return self.enable_cuda_graph\n"),
-        ("class Own(TransformerConfig):\n    def f(self):\n        return self.cuda_graph_scope == 'full'\n"),
-        ("class Engine:\n    def f(self):\n        return self.config.enable_cuda_graph\n"),
-    ],
-)
+@from_table
 def test_names_of_a_configuration_read_through_self(text: str) -> None:
     result = check_noop(text)
     assert result.rules == ["CG603"] and not result.examined.skipped
@@ -106,27 +65,7 @@ def test_names_of_a_configuration_read_through_self(text: str) -> None:
     assert result.text[span.start : span.end] == text.split("return ")[1].split(" ")[0].rstrip()
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (
-            'x = c.cuda_graph_impl == "local" and CudaGraphScope.full_iteration in c.cuda_graph_scope\n',
-            'x = c.cuda_graph_impl == "full_iteration"\n',
-        ),
-        (
-            "x = CudaGraphScope.full_iteration in c.cuda_graph_scope and c.cuda_graph_impl == 'local' and y\n",
-            "x = c.cuda_graph_impl == 'full_iteration' and y\n",
-        ),
-        (
-            'x = c.cuda_graph_impl == "local" and y and CudaGraphScope.full_iteration not in c.cuda_graph_scope\n',
-            'x = c.cuda_graph_impl == "local" and y\n',
-        ),
-        (
-            'if (\n    c.cuda_graph_impl == "local"\n    and CudaGraphScope.full_iteration in c.cuda_graph_scope\n):\n    f()\n',
-            'if c.cuda_graph_impl == "full_iteration":\n    f()\n',
-        ),
-    ],
-)
+@from_table
 def test_full_iteration(before: str, after: str) -> None:
     before, after = (text.replace("c.cuda", "self.config.cuda") for text in (before, after))
     check_fixed(before, after, header=BOTH, after_header=HEADER)

@@ -17,6 +17,7 @@ from cgmigrate.megatron.settings import Missing, Undecided
 from tests.support.fixed_files import known_spans
 from tests.support.paths import ROOT
 from tests.support.shell_judges import is_valid, recorded, without_settings
+from tests.support.tables import from_table
 
 Run = Callable[..., Result]
 
@@ -329,29 +330,7 @@ SHOWN = 'S="attn mlp"\n'
 COMMAND = "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope $S\n"
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        (SHOWN + COMMAND, ["attn", "mlp"]),
-        ("S='attn'\n" + COMMAND.replace("$S", '"${S}"'), ["attn"]),
-        (SHOWN + 'A="--cuda-graph-impl local --cuda-graph-scope $S"\npython pretrain_gpt.py $A\n', ["attn", "mlp"]),
-        (COMMAND + SHOWN, None),
-        (SHOWN + "read S\n" + COMMAND, None),
-        (SHOWN + "S=full\n" + COMMAND, None),
-        (SHOWN + "S+=' moe'\n" + COMMAND, None),
-        (f"if [ $X ]; then\n  {SHOWN}fi\n" + COMMAND, None),
-        (f"export {SHOWN}" + COMMAND, None),
-        (SHOWN.strip() + " " + COMMAND, None),
-        (SHOWN + "for S in attn mlp; do " + COMMAND + "done\n", None),
-        (SHOWN + "source settings.sh\n" + COMMAND, None),
-        (SHOWN + ". ./settings.sh\n" + COMMAND, None),
-        (SHOWN + 'eval "$X"\n' + COMMAND, None),
-        (SHOWN + "echo ${S:=full}\n" + COMMAND, None),
-        ("S=$(cat scope)\n" + COMMAND, None),
-        ("S=${S:-attn}\n" + COMMAND, None),
-        (SHOWN + f"bash -c '{COMMAND.strip()}'\n", None),
-    ],
-)
+@from_table
 def test_a_value_is_known_if_the_script_shows_it(text: str, value: list[str] | None) -> None:
     (site,) = ShellDocument(text).sites
     assert (site.own["cuda_graph_scope"] == value) is (value is not None), site.own
@@ -377,22 +356,7 @@ def test_a_fix_of_a_flag_with_a_variable_is_unsafe(project: Path, cgmigrate: Run
     assert path.read_text() == SHOWN + COMMAND.replace("scope", "modules")
 
 
-@pytest.mark.parametrize(
-    ("text", "is_rewritten"),
-    [
-        ("torchrun $MEGATRON/pretrain_gpt.py FLAG\n", True),
-        ('python -m torch.distributed.run "${MEGATRON}/pretrain_gpt.py" FLAG\n', True),
-        ('CMD="torchrun $MEGATRON/pretrain_gpt.py FLAG"\neval "$CMD"\n', True),
-        ("CMD='torchrun pretrain_gpt.py FLAG'\n$CMD\n", True),
-        ("SCRIPT=$MEGATRON/pretrain_gpt.py\ntorchrun $SCRIPT FLAG\n", True),
-        ("export SCRIPT='pretrain_gpt.py'\ntorchrun --nproc-per-node 8 $SCRIPT FLAG\n", True),
-        ("SCRIPT='pretrain_gpt.py'\ntorchrun -n 8 ${SCRIPT} FLAG\n", True),
-        ("SCRIPT=pretrain_gpt.py\nSCRIPT=serve.py\ntorchrun $SCRIPT FLAG\n", False),
-        ("SCRIPT=serve.py\npython $SCRIPT FLAG\n", False),
-        ("python $VLLM/serve.py FLAG --x $MEGATRON/pretrain_gpt.py\n", False),
-        ("python $SCRIPT FLAG\n", False),
-    ],
-)
+@from_table
 def test_the_script_in_a_computed_folder_shows_whose_the_flags_are(
     project: Path, cgmigrate: Run, text: str, is_rewritten: bool
 ) -> None:
@@ -403,18 +367,7 @@ def test_the_script_in_a_computed_folder_shows_whose_the_flags_are(
     assert path.read_text() == text.replace("FLAG", flag)
 
 
-@pytest.mark.parametrize(
-    ("text", "after", "is_safe"),
-    [
-        ("torchrun pretrain_gpt.py --bf16 --cuda-graph-scope full\n", "torchrun pretrain_gpt.py --bf16\n", True),
-        ("torchrun pretrain_gpt.py --cuda-graph-scope full $ARGS\n", "torchrun pretrain_gpt.py $ARGS\n", False),
-        (
-            f'A=" --bf16"\n[ -n "$X" ] && A+=" --cuda-graph-scope full"\ntorchrun pretrain_gpt.py {LOCAL} $A\n',
-            f'A=" --bf16"\n[ -n "$X" ] && A+=" "\ntorchrun pretrain_gpt.py {LOCAL} $A\n',
-            False,
-        ),
-    ],
-)
+@from_table
 def test_the_scope_full_alone_is_deleted(project: Path, cgmigrate: Run, text: str, after: str, is_safe: bool) -> None:
     path = project / "train.sh"
     path.write_text(text)
@@ -455,17 +408,7 @@ def test_a_run_without_settings_in_scripts_does_not_import_the_grammar(tmp_path:
     assert done.returncode == 0, done.stderr.decode()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "A+=' --cuda-graph-scope attn'\n" * 1000 + "torchrun pretrain_gpt.py $A\n",
-        "run() { torchrun $A $B; }\n" + 'A="$B --cuda-graph-scope attn"\nB="$A --bf16"\n' * 300,
-        "A0='--cuda-graph-scope attn'\n"
-        + "".join(f'A{i}="$A{i - 1} $A{i - 1}"\n' for i in range(1, 60))
-        + "srun $A59\n",
-    ],
-    ids=["appends", "two that contain each other", "doubled"],
-)
+@from_table
 def test_variables_that_multiply_are_followed_up_to_a_limit(text: str) -> None:
     document = ShellDocument(text)
     assert document.sites and (
@@ -480,22 +423,7 @@ def test_the_first_flag_of_a_file_of_arguments_is_rewritten(project: Path, cgmig
     assert path.read_text() == "--cuda-graph-impl transformer_engine\n--cuda-graph-modules attn\n", result.output
 
 
-@pytest.mark.parametrize(
-    ("values", "is_open"),
-    [
-        ("ROOT=/data\nP=$ROOT/x\n", False),
-        ("P=$UNKNOWN/x\n", True),
-        ('P="$P x"\n', True),
-        ("ROOT=$P\nP=$ROOT\n", True),
-        ("ROOT=$1\nP=$ROOT/x\n", True),
-        ("P=$(cat args)\n", True),
-        ("P=/x\nP=$UNKNOWN\n", True),
-        ("A=$B\nB=/x\nP=$A$B\n", False),
-        ("A=$B$C\nB=$A\nC=/x\nP=$C$A\n", True),
-        ("A=$B\nB=--bf16\nP=$A\n", True),
-        ("É=/x\nROOT=/daten\nP=ü$ROOT\n", False),
-    ],
-)
+@from_table
 def test_a_variable_of_plain_variables_has_no_further_flags(values: str, is_open: bool) -> None:
     text = f"{values}torchrun pretrain_gpt.py $P --enable-cuda-graph\n"
     value = ShellDocument(text).value_beside(0, [], ["--other"])
@@ -512,14 +440,7 @@ BRACES = {
 
 
 @pytest.mark.parametrize("name", BRACES)
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("run.sh", "torchrun pretrain_gpt.py {word}\n"),
-        ("run.sh", 'ARGS=(--bf16 {word})\npython pretrain_gpt.py "${{ARGS[@]}}"\n'),
-        ("job.yaml", "steps:\n- run: |\n    python pretrain_gpt.py {word}\n- name: {{a: b}}\n"),
-    ],
-)
+@from_table
 def test_flags_in_braces_are_reported(project: Path, cgmigrate: Run, path: str, text: str, name: str) -> None:
     word, flag = BRACES[name]
     (project / path).write_text(text.format(word=word))
@@ -538,15 +459,7 @@ def test_braces_in_prose_are_not_reported(project: Path, cgmigrate: Run, text: s
     assert cgmigrate("check", ".").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    ("word", "place"),
-    [
-        ("${GRAPHS:+--enable-cuda-graph}", "takes effect only if the variable is set"),
-        ("${GRAPHS+--enable-cuda-graph}", "takes effect only if the variable is set"),
-        ("${GRAPHS:---enable-cuda-graph}", "takes effect only if the variable is not set"),
-        ("${GRAPHS:=--enable-cuda-graph}", "takes effect only if the variable is not set"),
-    ],
-)
+@from_table
 @pytest.mark.parametrize("line", ["python pretrain_gpt.py {word} --bf16\n", 'ARGS="--bf16 {word}"\n'])
 def test_a_flag_in_an_expansion_says_when_it_counts(
     project: Path, cgmigrate: Run, line: str, word: str, place: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cgmigrate.documents.yaml import YamlDocument
+from tests.support.tables import from_table
 
 TEXT = """\
 %YAML 1.1
@@ -64,14 +65,7 @@ def test_the_intended_change_is_accepted() -> None:
     assert document.check(TEXT, {index: site.own for index, site in enumerate(document.sites)}) == ""
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("# A model\n", ""),
-        ("# A model\n", "# Another\n"),
-        ("  hidden_size: 64\n", "  hidden_size:   64  # wide\n"),
-    ],
-)
+@from_table
 def test_comments_and_blanks_are_no_content(old: str, new: str) -> None:
     """Edits leave them alone by construction: they replace spans, and this check is about what is read."""
     assert refused(FIXED.replace(old, new, 1)) == ""

@@ -15,6 +15,7 @@ from cgmigrate.linking.compositions import CompositionError, compositions_of
 from tests.support.compositions import composed_by_hydra, merged, yaml_files
 from tests.support.files import write
 from tests.support.nightly import examples
+from tests.support.tables import from_table
 
 pytest.importorskip("hydra")
 
@@ -128,21 +129,7 @@ def test_a_group_above_has_no_package(tmp_path: Path) -> None:
         compositions_of(str(main), yaml_files(tmp_path))
 
 
-@pytest.mark.parametrize(
-    ("main", "big", "expected"),
-    [
-        ("model: fam/big", "common", {"model": {"common": 1, "big": 1}}),
-        ("model: fam/big", "fam/near", {"model": {"fam": {"near": 1}, "big": 1}}),
-        ("model/fam: big", "near", {"model": {"fam": {"near": 1, "big": 1}}}),
-        ("model/fam@model: big", "near", {"model": {"near": 1, "big": 1}}),
-        ("model/fam@model: big", "../common@_here_", {"model": {"common": 1, "big": 1}}),
-        ("model: fam/big", "../above", {"above": 1, "model": {"big": 1}}),
-        ("model: fam/big", "/model@part: common", {"model": {"part": {"common": 1}, "big": 1}}),
-        ("model: fam/big", "optional fam: absent", {"model": {"big": 1}}),
-        ("model: fam/big", "_self_", {"model": {"big": 1}}),
-        ("model: fam/big", "fam@part: near", {"model": {"part": {"near": 1}, "big": 1}}),
-    ],
-)
+@from_table
 def test_the_defaults_list_of_an_option_is_read_from_its_group(
     tmp_path: Path, main: str, big: str, expected: dict[str, object]
 ) -> None:

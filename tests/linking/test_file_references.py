@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cgmigrate.linking.file_references import DefaultsEntry, references_of
+from tests.support.tables import from_table
 
 HEAD = "lr: 1\nmodel: {num_layers: 2}\n"
 
@@ -45,15 +46,7 @@ def test_any_word_of_an_entry_that_is_not_known_may_name_a_file(item: str) -> No
     assert references.unclear == "an entry of `defaults:` has a form that is not known"
 
 
-@pytest.mark.parametrize(
-    ("top", "package"),
-    [
-        ("# @package policy\n", "policy"),
-        ("\n# Copyright\n\n# @package _global_\n", "_global_"),
-        ("# Copyright\n", None),
-        ("seed: 1\n# @package policy\n", None),
-    ],
-)
+@from_table
 def test_the_header_is_in_the_comments_at_the_top(top: str, package: str | None) -> None:
     assert references_of(top + HEAD).package == package
 

@@ -8,20 +8,10 @@ import yaml
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking.inheritance import effective
 from cgmigrate.megatron.settings import MergedValue
+from tests.support.tables import from_table
 
-SCOPE = "  cuda_graph_scope: [attn]\n"
 
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "base: &b {external_cuda_graph: true}\nmodel:\n  <<: *b\n" + SCOPE,
-        "base: &b {cuda_graph_scope: [mlp]}\nmodel:\n  <<: *b\n" + SCOPE,
-        # The mapping around is before the one from which it inherits.
-        "model:\n  inner: &b {external_cuda_graph: true}\n  <<: *b\n" + SCOPE,
-        "model:\n  inner: &b\n    deeper: &c {external_cuda_graph: true}\n    <<: *c\n  <<: *b\n" + SCOPE,
-    ],
-)
+@from_table
 def test_a_mapping_has_the_settings_that_it_inherits(text: str) -> None:
     document = YamlDocument(text)
     of_model = effective(document.sites)[next(site.index for site in document.sites if site.path == ("model",))]
@@ -33,14 +23,7 @@ ORDERS = ["<<: [*a, *b]", "<<: [*b, *a]", "<<: *a\n  <<: *b", "<<: *b\n  <<: *a"
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(
-    ("first", "second", "own"),
-    [
-        ("cuda_graph_scope: attn", "cuda_graph_scope: attn", ""),
-        ("cuda_graph_scope: attn", "cuda_graph_impl: local", ""),
-        ("cuda_graph_scope: attn", "cuda_graph_scope: mlp", "cuda_graph_scope: full"),
-    ],
-)
+@from_table
 def test_where_all_orders_agree_a_value_is_known(order: str, first: str, second: str, own: str) -> None:
     text = f"a: &a {{{first}}}\nb: &b {{{second}}}\nmodel:\n  {order}\n  {own}\n"
     assert effective(YamlDocument(text).sites)[2] == yaml.safe_load(text)["model"]

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.support.capture_judges import fix
 from tests.support.files import write
+from tests.support.tables import from_table
 
 LAYERS = "policy:\n  megatron_cfg:\n    cuda_graph_impl: transformer_engine\n"
 
 
-@pytest.mark.parametrize(
-    ("written", "elsewhere"),
-    [
-        ("${graphs.scope}", "graphs:\n  scope: [attn]\n"),
-        ("${.mode}", "    mode: attn\n"),
-        ("${graphs.scope}", "graphs:\n  scope: ???\n"),
-        ("graphs-${graphs.scope}", "graphs:\n  scope: attn\n"),
-    ],
-)
+@from_table
 def test_a_value_of_another_key_is_reported_and_stays(project: Path, written: str, elsewhere: str) -> None:
     path = write(project / "a.yaml", text := f"{LAYERS}    cuda_graph_scope: {written}\n{elsewhere}")
     assert "CG003" in {one.rule for checked in fix(project).results for one in checked.remaining}

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.bridge_recipes import FULL_ITERATION as RECIPE
 from tests.support.checkouts import staged
+from tests.support.tables import from_table
 
 TRAIN = """\
 import csv, json, os, yaml
@@ -69,14 +70,7 @@ def test_data_that_code_sets_on_an_object(
     assert not _is_fixed(project, cgmigrate, {"recipe.py": RECIPE, "train.py": train, name: text})
 
 
-@pytest.mark.parametrize(
-    ("draft", "expected"),
-    [
-        ("draft:\n  num_layers: 1\n", True),
-        ("draft:\n  num_layers: 1\n  cuda_graph_impl: local\n  cuda_graph_scope: full_iteration\n", True),
-        ("draft:\n  num_layers: 1\n  cuda_graph_impl: local\n", False),
-    ],
-)
+@from_table
 def test_another_mapping_with_the_former_value(
     project: Path, cgmigrate: Callable[..., Any], draft: str, expected: bool
 ) -> None:

@@ -18,6 +18,7 @@ from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Reader, Rejected
 from tests.support.checkouts import staged
 from tests.support.files import write
+from tests.support.tables import from_table
 
 HEAD = "policy:\n  transformer_config:\n    num_layers: 2\n"
 RECIPES = {
@@ -389,14 +390,7 @@ def test_a_list_of_names_that_another_file_may_import_is_not_followed(project: P
     assert (setup.read_text(), filled.read_text()) == (code, CAPTURED)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("docs/defaults.json", '{"external_cuda_graph": true}\n'),
-        ("pkg/train.py", "import argparse\n"),
-        ("setup.cfg", "[metadata]\nname = pkg\n"),
-    ],
-)
+@from_table
 def test_other_files_do_not_stop_a_group(project: Path, cgmigrate, name: str, text: str) -> None:
     setup, filled = write(project / "pkg/setup.py", EXAMPLE), write(project / "conf/recipe.yaml", CAPTURED)
     write(project / name, text)
@@ -415,11 +409,6 @@ def test_an_override_of_an_old_key_on_a_command_line_prevents_the_fix(project: P
 
 
 OTHER = EXAMPLE.replace("megatron_cfg", "trainer_cfg")
-CAPTURED_NEW = CAPTURED.replace("external_cuda_graph: true", "cuda_graph_impl: transformer_engine")
-NEW_CODE = EXAMPLE.replace('"enable_cuda_graph", "external_cuda_graph"', '"cuda_graph_impl", "cuda_graph_scope"')
-COMPUTED = (
-    OTHER.replace('("enable_cuda_graph", "external_cuda_graph")', "names()") + "\nNAMES = 'external_cuda_graph'\n"
-)
 STARTED = "train.py --config conf/recipe.yaml ++policy.{override}"
 LAUNCHERS = {
     "launch.sh": "python {line}\n",
@@ -448,16 +437,7 @@ def test_an_override_of_another_interface_changes_with_its_code(project: Path, c
 
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
-@pytest.mark.parametrize(
-    ("override", "files"),
-    [
-        ("trainer_cfg.external_cuda_graph=true", {"pkg/setup.py": EXAMPLE, "pkg/other.py": COMPUTED}),
-        (
-            "megatron_cfg.cuda_graph_scope=[attn]",
-            {"pkg/setup.py": NEW_CODE, "conf/recipe.yaml": CAPTURED_NEW},
-        ),
-    ],
-)
+@from_table
 def test_an_override_whose_key_code_reads_stays_if_the_code_does(
     project: Path, cgmigrate, launcher: str, override: str, files: dict[str, str]
 ) -> None:

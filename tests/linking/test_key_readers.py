@@ -10,6 +10,7 @@ import pytest
 from cgmigrate.project.file_search import FileSearch
 from tests.support.checkouts import staged
 from tests.support.files import write
+from tests.support.tables import from_table
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
 READERS = {
@@ -341,16 +342,7 @@ def test_a_key_that_is_spelled_as_a_flag_is_not_read_by_its_name(project: Path, 
     assert "--cuda-graph-impl: transformer_engine" in path.read_text()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "extends: ../base.yaml",
-        "base_config: base.yml",
-        "base: [a.yaml, b.yaml]",
-        "bases:\n- c.yaml",
-        '{"extends": "base.yaml"}',
-    ],
-)
+@from_table
 def test_a_file_that_names_other_files_is_no_safe_fix(project: Path, cgmigrate, line: str) -> None:
     text = f"{line}\n{LEGACY}"
     if line.startswith("{"):
@@ -362,17 +354,7 @@ def test_a_file_that_names_other_files_is_no_safe_fix(project: Path, cgmigrate, 
     assert "CG004" in result.stdout
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "extends: nothing",
-        "extends: common",
-        "bases:\n- common.yaml",
-        "name: a",
-        "note: see base.yaml for more",
-        "seed: 1",
-    ],
-)
+@from_table
 def test_a_file_that_names_no_other_file_with_settings_is_rewritten(project: Path, cgmigrate, line: str) -> None:
     path = write(project / "a.yaml", f"{line}\n{LEGACY}")
     write(project / "common.yaml", "x: 1\n")

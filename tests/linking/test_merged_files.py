@@ -22,6 +22,7 @@ from cgmigrate.project.options import RunOptions
 from tests.support.files import write
 from tests.support.loaders import load_nemo_rl as loaded_by_nemo_rl
 from tests.support.merged_configs import captured, loaded, loaded_by_omegaconf, settings_at
+from tests.support.tables import from_table
 
 PLACES = {("model_config",): Reader.CONFIG, ("policy", "megatron_cfg"): Reader.NEMO_RL}
 """Where the settings of generated files are, and who reads them there."""
@@ -154,39 +155,14 @@ def test_where_a_loader_may_replace_a_mapping_a_fix_is_safe_only_if_each_file_al
     assert paths["child"].read_text() == both.replace("graph_scope", "graph_modules")
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        "defaults: ./base.yaml\n",
-        "defaults: [base.yaml]\n",
-        "defaults: [base, _self_]\n",
-        "defaults: [base]\n",
-        "defaults: ['base']\n",
-        "defaults: [/base]\n",
-        "defaults: [base@_here_]\n",
-        "defaults: [base@_global_, optional other: gpt]\n",
-    ],
-)
+@from_table
 def test_known_forms_of_a_chain_are_followed(project: Path, head: str) -> None:
     paths = files(project, base=BASE, child=model("cuda_graph_scope: attn", head=head))
     fixed(project)
     assert "cuda_graph_impl: local" in paths["child"].read_text()
 
 
-@pytest.mark.parametrize(
-    "child",
-    [
-        model("cuda_graph_scope: attn", head="defaults: base.yaml\nextends: base.yaml\n"),
-        "defaults: base.yaml\nmodel_config.cuda_graph_scope: attn\n",
-        "defaults: base.yaml\nmodel_config:\n- cuda_graph_scope: attn\n",
-        "defaults: base.yaml\nx: ${model_config.cuda_graph_scope}\nmodel_config:\n  cuda_graph_scope: attn\n",
-        "defaults: base.yaml\nother: &a {cuda_graph_scope: attn}\nmodel_config: *a\n",
-        model("cuda_graph_scope: attn", head="defaults:\n- override base\n"),
-        "defaults: base.yaml\nmodel_config: ${other}\nother:\n  cuda_graph_scope: attn\n",
-        model("cuda_graph_scope: attn", head="defaults: [base.yaml, missing.yaml]\n"),
-        model("cuda_graph_scope: attn", head="defaults: ${oc.env:BASE}.yaml\n"),
-    ],
-)
+@from_table
 def test_merges_that_are_not_known_stay_unsafe(project: Path, child: str) -> None:
     paths = files(project, base=BASE, child=child)
     assert all(checked.after is None for checked in fixed(project))
@@ -242,18 +218,7 @@ def test_a_child_that_names_a_link_to_its_parent_is_followed(project: Path) -> N
     assert_same_captures(before, ("model_config",))
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        "defaults: ./base.yaml\n",
-        'defaults: "\\x2e\\x2fbase.yaml"\n',
-        'defaults: "bas\\x65.yaml"\n',
-        "defaults: ['base.yaml']\n",
-        'defaults: ["base.yaml"]\n',
-        "? defaults\n: base.yaml\n",
-        "defaults: base.yaml # baseline\n",
-    ],
-)
+@from_table
 def test_every_spelling_of_a_path_is_followed(project: Path, head: str) -> None:
     paths = files(project, base=BASE, child=model("cuda_graph_scope: attn", head=head))
     fixed(project)

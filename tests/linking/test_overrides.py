@@ -11,9 +11,9 @@ from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.project.options import RunOptions
 from tests.support.files import write
+from tests.support.tables import from_table
 
 RECIPE = "policy:\n  megatron_cfg:\n    cuda_graph_impl: transformer_engine\n    cuda_graph_scope: [attn]\n"
-OLD = "policy.megatron_cfg.cuda_graph_scope"
 
 
 def checkout(top: Path) -> None:
@@ -29,20 +29,7 @@ def fixed(folder: Path, unsafe: bool = False) -> FileResult:
     return checked
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("run.sh", f"python run.py --config a.yaml ++{OLD}=[mlp]\n"),
-        ("run.sh", f"python run.py {OLD}=$SCOPE\n"),
-        ("run.sh", "python run.py a.yaml policy.megatron_cfg.cuda_graph_impl=none\n"),
-        ("run.sh", f"python run.py '~{OLD}'\n"),
-        ("Dockerfile.train", f'CMD ["python", "run.py", "a.yaml", "{OLD}=[mlp]"]\n'),
-        ("Makefile", f"train:\n\tpython run.py --config a.yaml ++{OLD}=[mlp]\n"),
-        ("jobs/train.mk", f"train:\n\tpython run.py --config a.yaml ++{OLD}=[mlp]\n"),
-        ("jobs.yaml", f"jobs:\n- recipe: a.yaml\n  overrides: ['{OLD}=[mlp]']\n"),
-        ("start.py", f"subprocess.run(['python', 'run.py', 'a.yaml', '{OLD}=[mlp]'])\n"),
-    ],
-)
+@from_table
 @pytest.mark.parametrize("unsafe", [False, True])
 def test_an_override_of_an_old_name_withholds_the_fix(project: Path, name: str, text: str, unsafe: bool) -> None:
     write(project / "a.yaml", RECIPE)
@@ -55,14 +42,7 @@ def test_an_override_of_an_old_name_withholds_the_fix(project: Path, name: str, 
     assert overridden or f"{name}, which has to change with this file" in reasons
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("run.sh", f"python run.py --config other.yaml ++{OLD}=[mlp]\n"),
-        ("run.sh", "python run.py a.yaml teacher.megatron_cfg.cuda_graph_scope=[mlp]\n"),
-        ("start.py", f"config.{OLD}=value\n"),
-    ],
-)
+@from_table
 def test_other_overrides_keep_the_fix(project: Path, name: str, text: str) -> None:
     write(project / "a.yaml", RECIPE)
     write(project / name, text)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.files import write
+from tests.support.tables import from_table
 
 FLAGS = "--cuda-graph-scope attn --tensor-model-parallel-size 2"
 OF_MEGATRON = "#!/bin/bash\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\n"
@@ -213,14 +214,7 @@ def test_a_scope_that_a_program_sets_stays(tmp_path: Path) -> None:
     assert "--cuda-graph-scope attn" in launcher, output
 
 
-@pytest.mark.parametrize(
-    "launching",
-    [
-        "own, rest = parser.parse_known_args()\nsubprocess.run(['torchrun', 'train.py', *rest])\n",
-        "from runpy import run_path as go\n\ngo('train.py')\n",
-        "spec = importlib.util.spec_from_file_location('train', path)\nspec.loader.exec_module(module)\n",
-    ],
-)
+@from_table
 def test_a_launcher_may_start_any_program(launching: str, tmp_path: Path) -> None:
     other = {"train.py": PARSED + READ["of a call"], "launch.py": f"import subprocess\n{launching}"}
     script = STARTED.replace("torchrun train.py", "python launch.py")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from cgmigrate.documents.yaml import YamlDocument
 from cgmigrate.linking import ecosystems
 from cgmigrate.linking.ownership import Owner, is_prose, owned_sites
@@ -13,6 +11,7 @@ from cgmigrate.megatron.catalogue import load
 from cgmigrate.megatron.releases import KNOWN
 from cgmigrate.megatron.rule_data import load_yaml
 from cgmigrate.megatron.tables import load as load_tables
+from tests.support.tables import from_table
 
 SETTINGS = "&m\n    enable_cuda_graph: true\n"
 
@@ -58,20 +57,7 @@ def test_a_place_without_an_owner_decides_nothing() -> None:
     assert (name_of(owner), owner.conflict) == ("NeMo-RL", "")
 
 
-@pytest.mark.parametrize(
-    ("value", "is_prose"),
-    [
-        ("moe_router_plus_moe_preprocess_first_for_dropless_moe_then_ab_attn", True),
-        ("attn_mlp_moe_router_moe_preprocess", False),
-        ("see the docs", True),
-        ("attention only, for now", True),
-        ("captures_the_router_and_not_the_experts", True),
-        ("per_microbatch", False),
-        ("attn_mlp_moe_router_moe_preprocess_mamba_full_iteration_inference", False),
-        ("attn and mlp", False),
-        ("attn mlp moe_routr", False),
-    ],
-)
+@from_table
 def test_a_sentence_with_underscores_is_no_value(project: Path, cgmigrate, value: str, is_prose: bool) -> None:
     """Cards about a feature have such sentences under its names."""
     text = f"recommended_path:\n  model.cuda_graph_impl: transformer_engine\n  model.cuda_graph_scope: {value}\n"

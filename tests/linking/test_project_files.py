@@ -11,6 +11,7 @@ from cgmigrate.project import file_search
 from cgmigrate.project.checkout import project_of
 from cgmigrate.project.file_search import FileSearch
 from tests.support.files import write
+from tests.support.tables import from_table
 
 MODEL = """\
 model:
@@ -52,19 +53,7 @@ def test_outside_of_git_all_paths_have_one_answer(
     assert is_withheld(tmp_path, cgmigrate, *paths) is bool(reader)
 
 
-@pytest.mark.parametrize(
-    ("name", "is_read"),
-    [
-        ("local/main.py", True),
-        ("local/deep/main.py", True),
-        ("main_local.py", True),
-        ("build/lib/main.py", False),
-        (".venv/lib/main.py", False),
-        ("env/main.py", False),
-        ("clone/main.py", False),
-        ("outputs/main.py", False),
-    ],
-)
+@from_table
 def test_a_program_that_git_ignores_reads_keys(
     tmp_path: Path, monkeypatch, cgmigrate, name: str, is_read: bool
 ) -> None:

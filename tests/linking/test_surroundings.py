@@ -15,6 +15,7 @@ from cgmigrate.linking.inheritance import effective
 from cgmigrate.linking.ownership import owned_sites
 from cgmigrate.linking.surroundings import SiteSurroundings
 from cgmigrate.megatron.settings import Missing, Undecided
+from tests.support.tables import from_table
 
 RECIPE = """
 model:
@@ -67,15 +68,7 @@ def test_a_recipe_of_megatron_bridge_has_four_sections(document: Document, name:
 
 
 @pytest.mark.parametrize("document", [YamlDocument(RECIPE), PythonDocument(PYTHON)], ids=["yaml", "python"])
-@pytest.mark.parametrize(
-    ("name", "key"),
-    [
-        ("check_for_nan_in_loss", "rerun_state_machine.check_for_nan_in_loss"),
-        ("use_te_rng_tracker", "model.use_te_rng_tracker"),
-        ("cuda_graph_impl", "cuda_graph_impl"),
-        ("no_setting", "no_setting"),
-    ],
-)
+@from_table
 def test_messages_name_a_setting_around_a_site_from_the_top(document: Document, name: str, key: str) -> None:
     assert around(document).key(name) == key
 

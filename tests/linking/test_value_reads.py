@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from cgmigrate.linking.value_reads import read_otherwise
 from tests.support.bridge_recipes import FULL_ITERATION as RECIPE
 from tests.support.checkouts import staged
+from tests.support.tables import from_table
 
 TRAIN = """\
 from megatron.bridge.training.pretrain import pretrain
@@ -20,39 +19,13 @@ pretrain(cfg)
 READ = "def setup(cfg):\n    {}\n"
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "return cfg.model.cuda_graph_impl != 'none'",
-        "return cfg.model.cuda_graph_impl == 'transformer_engine'",
-        "return cfg.model.cuda_graph_impl in ('local', 'full_iteration')",
-        "return cfg.model.cuda_graph_impl == 'local' and 'full_iteration' not in cfg.model.cuda_graph_scope",
-        "print(f'graphs: {cfg.model.cuda_graph_impl}')",
-        "refused.append(f'cuda_graph_impl={cfg.model.cuda_graph_impl}')",
-        "other.cuda_graph_impl = cfg.model.cuda_graph_impl",
-        "return args.cuda_graph_impl == 'local'",
-    ],
-)
+@from_table
 def test_code_that_goes_the_same_way(code: str) -> None:
     others = frozenset(["cuda_graph_scope"])
     assert read_otherwise(READ.format(code), "cuda_graph_impl", ("local", "full_iteration"), others) is None
 
 
-@pytest.mark.parametrize(
-    "code",
-    [
-        "return cfg.model.cuda_graph_impl == 'local'",
-        "return 'local' != getattr(cfg.model, 'cuda_graph_impl', 'none')",
-        "impl = cfg.model.cuda_graph_impl; return impl in ('local', 'none')",
-        "return cfg.model.cuda_graph_impl == EXPECTED",
-        "return TABLE[cfg.model.cuda_graph_impl]",
-        "return TABLE.get(cfg.model.cuda_graph_impl)",
-        "return open(f'env/{cfg.model.cuda_graph_impl}.json')",
-        "return allocator(cfg.model.cuda_graph_impl)",
-        "return Provider(cuda_graph_impl=cfg.model['cuda_graph_impl'])",
-        "return allocator(mode=vars(cfg.model).get('cuda_graph_impl'))",
-    ],
-)
+@from_table
 def test_code_that_goes_another_way(project: Path, cgmigrate, code: str) -> None:  # type: ignore[no-untyped-def]
     train = TRAIN.format("import nccl").replace("pretrain(", "nccl.setup(cfg)\npretrain(")
     for name, text in (("recipe.py", RECIPE), ("train.py", train), ("nccl.py", READ.format(code))):

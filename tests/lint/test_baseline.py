@@ -14,6 +14,7 @@ from cgmigrate.lint.diagnostics import LintDiagnostic
 from cgmigrate.text.spans import Span
 from tests.support.files import write
 from tests.support.reports import RELEASES, places_in
+from tests.support.tables import from_table
 
 LEGACY = "model:\n  external_cuda_graph: true\n  hidden_size: 8\n"
 TWO = "a:\n  external_cuda_graph: true\nb:\n  external_cuda_graph: true\n"
@@ -156,19 +157,7 @@ def test_what_is_known_gets_no_comment(project: Path, cgmigrate) -> None:
     assert (old.read_text(), "cgmigrate: ignore[CG102]" in new.read_text()) == (LEGACY, True)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (None, "known.json: there is no such baseline; --write-baseline makes it"),
-        ("<<<<<<< ours\n{}\n", "not valid JSON (Expecting value: line 1 column 1 (char 0)); after a merge conflict"),
-        ("[]", "not a baseline of version 2"),
-        ('{"version": 1, "findings": {"a.yaml": {"CG102": 1}}}', "not a baseline of version 2"),
-        ('{"version": 2, "findings": {}}', "`diagnostics` is not a table of files"),
-        ('{"version": 2, "diagnostics": {"a.yaml": {"CG102": [1]}}}', "`diagnostics` is not a table of files"),
-        ('{"version": 2, "diagnostics": {"a.yaml": {"CG102": []}}}', "`diagnostics` is not a table of files"),
-        ('{"version": 2, "diagnostics": {"a.yaml": {"CG102": 1}}}', "`diagnostics` is not a table of files"),
-    ],
-)
+@from_table
 def test_a_baseline_that_cannot_be_used_is_an_error(
     project: Path, cgmigrate, content: str | None, message: str
 ) -> None:

@@ -19,6 +19,7 @@ from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE, Missing
 from cgmigrate.project.pins import package_pins
 from tests.support.files import write
 from tests.support.nightly import examples
+from tests.support.tables import from_table
 
 OLD, NEW = Release(0, 17), Release(0, 18)
 COMPUTED = Undecided("${oc.env:X}", "an interpolation")
@@ -245,19 +246,7 @@ def test_a_setting_around_a_site_is_unknown_if_nothing_shows_what_is_around_it()
     assert condition_of({"cuda_graph_impl": "absent"})(state({}, surroundings=None)) is True
 
 
-@pytest.mark.parametrize(
-    ("condition", "expected"),
-    [
-        ("source-since: 0.17", True),
-        ("source-since: 0.18", False),
-        ("source-before: 0.17", False),
-        ("source-before: 0.18", True),
-        ("target-since: 0.18", True),
-        ("target-since: 0.19", False),
-        ("target-before: 0.18", False),
-        ("target-before: 0.19", True),
-    ],
-)
+@from_table
 def test_a_range_of_releases_begins_with_the_first_and_ends_before_the_last(condition: str, expected: bool) -> None:
     name, release = condition.split(": ")
     assert condition_of({name: release})(state({})) is expected

@@ -14,6 +14,7 @@ from cgmigrate.lint.rules import RuleKind, load
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError
 from tests.support.plans import examine
+from tests.support.tables import from_table
 from tests.support.teams import write_entries
 
 PAIRS = ((True, "local"), (1, "one"), (False, "absent"), ("8", 8))
@@ -38,16 +39,7 @@ fix:
 """
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ({"old": True, "x": 1}, {"new": "local", "x": 1}),
-        ({"old": 1}, {"new": "one"}),
-        ({"old": False}, {}),
-        ({"old": "8"}, {"new": 8}),
-        ({"x": 1}, {"x": 1}),
-    ],
-)
+@from_table
 def test_a_value_changes_with_the_name(before: dict, after: dict) -> None:
     assert VALUES.unmapped(before) == ""
     assert VALUES.apply(before) == after
@@ -139,18 +131,7 @@ def test_a_case_may_migrate_a_setting(team: Path) -> None:
     assert case.fix is not None and case.fix.apply({"moe_old_way": "fast"}) == {"moe_new_way": "quick"}
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "message"),
-    [
-        ("fix: {migrate: moe_old_wey}", 7, "'moe_old_wey' is not a setting of the catalogue; did you mean moe_old_way"),
-        ("fields: [cuda_graph_impl]\nfix: {rename: {cuda_graph_impl: {to: moe_old_wey}}}", 8, "'moe_old_wey' is not"),
-        ("fields: [cuda_graph_impl]\nwhen:\n  any-of:\n    - moe_old_wey: fast", 10, "'moe_old_wey' is not a setting"),
-        ("fields: [cuda_graph_impl]\nwhen: {reader: bridge}\nunless: {readr: bridge}", 9, "did you mean reader?"),
-        ("fix: {migrate: cuda_graph_scope}", None, "cuda_graph_scope has several replacements in the catalogue"),
-        ("fix: {migrate: cuda_graph_impl}", None, "cuda_graph_impl has no replacement in the catalogue"),
-        ("fix: {remove: [moe_old_way]}", 1, "fields"),
-    ],
-)  # fmt: skip
+@from_table
 def test_a_wrong_name_is_reported_with_the_nearest_one(team: Path, text: str, line: int | None, message: str) -> None:
     (team / "rule.yaml").write_text(f"{HEAD}{text}\n")
     with pytest.raises(RuleError) as error:

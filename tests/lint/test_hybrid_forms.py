@@ -25,6 +25,7 @@ from cgmigrate.megatron.rule_data import upgrade_rules
 from tests.support.files import write
 from tests.support.gpt_models import get, line, options_of, rewritten
 from tests.support.nightly import generated
+from tests.support.tables import from_table
 
 SETTINGS = catalogue.load((upgrade_rules(),))
 OWNERS = ecosystems.with_settings(ecosystems.load(), SETTINGS)
@@ -105,19 +106,7 @@ def test_scripts_get_the_words_of_the_hybrid_model(form: str, tmp_path: Path) ->
     assert count > 20
 
 
-@pytest.mark.parametrize(
-    ("script", "reason"),
-    [
-        ('torchrun pretrain_gpt.py --num-layers 4 "$@"', "is not shown"),
-        ("torchrun pretrain_gpt.py --num-layers $N", "`--num-layers` is not shown"),
-        ("if X; then L=(--num-layers 8); else L=(--num-layers 4); fi\ntorchrun pretrain_gpt.py ${L[@]}", "not shown"),
-        ("A=(--num-layers 4)\ntorchrun pretrain_gpt.py ${A[@]}\ntorchrun other.py ${A[@]}", "or another command"),
-        ('A="--num-layers 4"\nCMD="python pretrain_gpt.py ${A}"\n$CMD', "in a string"),
-        ("srun bash -c 'torchrun pretrain_gpt.py --num-layers 4'", "in a string"),
-        ("torchrun pretrain_gpt.py --num-layers 4 --spec my.layers spec", "`--spec`"),
-        ("torchrun pretrain_gpt.py --num-layers 4 --cuda-graph-impl local --cuda-graph-modules mlp attn", "MLP layers"),
-    ],
-)
+@from_table
 def test_what_is_not_understood_stays_with_its_reason(script: str, reason: str) -> None:
     assert fixed(script) == script
     assert all(reason in one for one in reasons(script)), reasons(script)
@@ -184,14 +173,7 @@ def test_a_test_case_of_another_program_is_not_reported(case: Path, cgmigrate: C
     assert "UPG501" not in cgmigrate(*UPGRADE, "--output-format", "full", str(case)).stdout
 
 
-@pytest.mark.parametrize(
-    ("recipe", "reason"),
-    [
-        (RECIPE.format(script="train_rl.py"), "`train_rl.py` builds its model from these flags, too"),
-        ("spec:\n  model: gpt\n", "no recipe in `tests/test_utils/recipes` decides which program"),
-        (RECIPE.format(script="a.py\nTRAINING_SCRIPT_PATH=pretrain_gpt.py"), "no recipe in"),
-    ],
-)
+@from_table
 def test_a_test_case_whose_program_is_not_compared_stays_with_its_reason(
     recipe: str, reason: str, case: Path, cgmigrate: Callable[..., Any]
 ) -> None:

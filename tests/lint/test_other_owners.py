@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.files import write
+from tests.support.tables import from_table
 
 AUTOMODEL = """\
 model:
@@ -49,16 +50,7 @@ def test_a_configuration_of_megatron_in_the_same_file_is_still_megatrons(project
     assert next(line for line in result.stdout.splitlines() if "CG206" in line).startswith("a.yaml:11:")
 
 
-@pytest.mark.parametrize(
-    ("flags", "is_refused"),
-    [
-        ("--cuda-graph-scope per_microbatch --cuda-graph-pad-length 512", False),
-        ("--cuda-graph-impl paged --cuda-graph-page-size 64 --bf16", False),
-        # A flag that no release has, and a value that every release has.
-        ("--cuda-graph-impl local --cuda-graph-scope Attn --my-data-path x", True),
-        ("--cuda-graph-impl local --cuda-graph-scope Attn --cuda-graph-warmup-steps 3", True),
-    ],
-)
+@from_table
 def test_a_value_of_a_fork_needs_a_flag_of_a_fork(project: Path, cgmigrate, flags: str, is_refused: bool) -> None:
     write("run.sh", f"torchrun pretrain_gpt.py --num-layers 2 --hidden-size 8 {flags}\n")
     result = cgmigrate("check", "run.sh")
@@ -66,17 +58,7 @@ def test_a_value_of_a_fork_needs_a_flag_of_a_fork(project: Path, cgmigrate, flag
     assert "LoongForge" not in result.stdout + result.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "is_reported"),
-    [
-        ("a.pyi", "def f(enable_cuda_graph: bool = ...) -> None\n", False),
-        ("b.pyi", "cuda_graph_scope: list[\n", False),
-        ("c.pyi", "from megatron.core import enums\ncuda_graph_scope: list[\n", True),
-        ("d.py", "enable_cuda_graph = (\n", False),
-        ("e.py", "cuda_graph_scope = (\n", True),
-        ("f.py", 'ARGS = ["--cuda-graph-scope",\n', True),
-    ],
-)
+@from_table
 def test_invalid_python_without_megatron_is_silent(
     project: Path, cgmigrate, name: str, text: str, is_reported: bool
 ) -> None:
@@ -93,20 +75,7 @@ def modules_of(cfg: TransformerConfig):
 """
 
 
-@pytest.mark.parametrize(
-    ("body", "is_reported"),
-    [
-        ('return getattr(cfg, "cuda_graph_modules", None) or getattr(cfg, "cuda_graph_scope", None)', False),
-        ('return getattr(cfg, "cuda_graph_modules", getattr(cfg, "cuda_graph_scope", "full"))', False),
-        ('return cfg.cuda_graph_modules if hasattr(cfg, "cuda_graph_modules") else cfg.cuda_graph_scope', False),
-        ('return cfg.cuda_graph_impl != "none" or getattr(cfg, "enable_cuda_graph", False)', False),
-        # The new name is not read, or another object has it.
-        ('return getattr(cfg, "cuda_graph_scope", None)', True),
-        ('return getattr(other, "cuda_graph_modules", None) or getattr(cfg, "cuda_graph_scope", None)', True),
-        # None is no container.
-        ('return cfg.cuda_graph_modules and "attn" in getattr(cfg, "cuda_graph_scope", [])', True),
-    ],
-)
+@from_table
 def test_code_that_asks_for_the_new_name_too_is_not_reported(
     project: Path, cgmigrate, body: str, is_reported: bool
 ) -> None:

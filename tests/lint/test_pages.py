@@ -11,6 +11,7 @@ import pytest
 from cgmigrate.lint.pages import documents_the_past
 from tests.support.checkouts import staged
 from tests.support.files import write
+from tests.support.tables import from_table
 
 PAGE = "# Megatron\n\n```yaml\nmodel:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n```\n"
 AFTER = PAGE.replace("cuda_graph_scope", "cuda_graph_modules")
@@ -132,25 +133,7 @@ def test_names_that_stay_are_counted(project: Path, cgmigrate) -> None:
     assert (project / "docs/0.4.2/a.md").read_text() == PAGE
 
 
-@pytest.mark.parametrize(
-    ("path", "past"),
-    [
-        ("README.md", False),
-        ("docs/guide.md", False),
-        ("docs/v1.0/guide.md", True),
-        ("docs/0.4.2/a/guide.md", True),
-        ("docs/v2/guide.md", True),
-        ("versions/nightly/guide.mdx", True),
-        ("archive/guide.rst", True),
-        ("CHANGELOG.md", True),
-        ("docs/release-notes-0.18.md", True),
-        ("docs/migration_guide.md", True),
-        ("docs/changes.rst", True),
-        ("docs/h100/guide.md", False),
-        ("docs/versioning/guide.md", False),
-        ("docs/newspaper.md", False),
-    ],
-)
+@from_table
 def test_names_show_pages_about_the_past(project: Path, path: str, past: bool) -> None:
     assert documents_the_past(path) is past
 
@@ -173,49 +156,7 @@ def block(language: str, code: str) -> str:
     return f"Megatron.\n\n```{language}\n{code}```\n"
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        # The implementation decides, and the example does not show it.
-        block("yaml", "model:\n  cuda_graph_scope: full_iteration\n"),
-        block("yaml", "model:\n  cuda_graph_scope: [attn, full_iteration_inference]\n"),
-        block("yaml", "model:\n  cuda_graph_impl: local\n---\nmodel:\n  cuda_graph_scope: full_iteration\n"),
-        block("bash", "python pretrain_gpt.py --cuda-graph-scope full_iteration\n"),
-        # Alternatives.
-        block("bash", "--enable-cuda-graph\n--external-cuda-graph\n"),
-        block("bash", "# A\n--cuda-graph-impl local --cuda-graph-scope attn\n# B\n--external-cuda-graph\n"),
-        # Former code beside that of today.
-        block("yaml", "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn  # deprecated\n"),
-        block("yaml", "# old\nmodel:\n  cuda_graph_scope: attn\n# new\nmodel:\n  cuda_graph_modules: attn\n"),
-        block("python", "# Before\ncfg.model.cuda_graph_scope = ['attn']\n# After\nset_modules(cfg, ['attn'])\n"),
-        block("diff", "-  cuda_graph_scope: attn\n+  cuda_graph_modules: attn\n"),
-        "Wrong:\n" + block("yaml", "model:\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n").partition("\n\n")[2],
-        block("yaml", "model:\n  cuda_graph_scope: attn\n") + "\nbecomes\n\n```yaml\nmodel: {}\n```\n",
-        "# Migration\n\n## Recipes\n\n```yaml\nmodel:\n  cuda_graph_scope: attn\n```\n",
-        # Code that is quoted.
-        block("python", "if args.enable_cuda_graph:\n    config.cuda_graph_scope = ['attn']\n"),
-        block("python", "if 'attn' in cfg.model.cuda_graph_scope:\n    cfg.model.cuda_graph_scope = ['mlp']\n"),
-        # Fragments and placeholders.
-        block("python", "config = TransformerConfig(..., cuda_graph_scope=['attn'])\n"),
-        block("python", "config = TransformerConfig(\n    cuda_graph_scope=['attn'],\n"),
-        block("yaml", "model:\n  cuda_graph_scope: <modules>\n"),
-        block("yaml", "model:\n  cuda_graph_impl: local\n...\n  cuda_graph_scope: attn\n"),
-        block("bash", "python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope [attn|mlp]\n"),
-        block("bash", "python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope ${MODULES}\n"),
-        # Other systems and other languages.
-        block("yaml", "cuda_graph_config:\n  enable_cuda_graph: true\n  max_batch_size: 4\n"),
-        block("bash", "python -m sglang.launch_server --enable-cuda-graph\n"),
-        block("bash", "python scripts/run.py --cuda_graph_impl local --cuda_graph_scope attn,mlp\n"),
-        block("", "usage: pretrain_gpt.py [--enable-cuda-graph] [--cuda-graph-scope {full,attn}]\n"),
-        block("console", "cuda_graph_scope ....... ['attn']\n--cuda-graph-scope attn\n"),
-        # What the command prints would no longer be what it prints.
-        block(
-            "console",
-            "$ python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope attn\ncuda_graph_scope ... attn\n",
-        ),
-        block("json", '{"model": {"cuda_graph_scope": "attn"}}\n'),
-    ],
-)
+@from_table
 def test_an_example_that_is_not_clear_stays(project: Path, cgmigrate, page: str) -> None:
     write(project / "a.md", page)
     cgmigrate("fix", "--docs", "--unsafe-fixes", "a.md")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.files import write
+from tests.support.tables import from_table
 
 READS = """\
 from megatron.core.transformer import TransformerConfig
@@ -42,14 +43,7 @@ def test_a_problem_whose_rule_is_not_selected_is_not_reported(
     assert set(rules_of(cgmigrate("check", "--format", "json", *options, "a.py"))) == rules
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "m:\n  external_cuda_graph: true  # cgmigrate: ignore\n",
-        "m:\n  # cgmigrate: ignore\n  external_cuda_graph: true\n",
-        "m:\n  # cgmigrate: ignore[]\n  external_cuda_graph: true\n",
-    ],
-)
+@from_table
 def test_a_suppression_that_cannot_be_read_hides_nothing(project: Path, cgmigrate, text: str) -> None:
     write(project / "a.yaml", text)
     result = cgmigrate("check", "--format", "json", "a.yaml")
@@ -57,14 +51,7 @@ def test_a_suppression_that_cannot_be_read_hides_nothing(project: Path, cgmigrat
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "which parts of the model a graph captures in training",
-        "the modules to capture, such as attn or mlp, by name",
-        '"One of full, attn; full is the default of this release."',
-    ],
-)
+@from_table
 def test_a_description_is_no_setting(project: Path, cgmigrate, value: str) -> None:
     """Model cards and schemas describe the settings under their names."""
     text = f"model:\n  num_layers: 2\n  cuda_graph_scope: {value}\n"

@@ -11,12 +11,12 @@ import pytest
 
 from cgmigrate.lint.rule_tests import failures_of
 from cgmigrate.lint.rules import RuleKind, load, of_entries
-from cgmigrate.megatron.releases import NEWEST
 from cgmigrate.megatron.rule_data import RuleError, rules_folder, upgrade_rules
 from cgmigrate.megatron.settings import FIELDS
 from tests.support.files import write
 from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
+from tests.support.tables import from_table
 
 PAGE = (ROOT / "docs/writing-rules.md").read_text(encoding="utf-8")
 
@@ -94,35 +94,7 @@ def test_an_example_that_fails_shows_what_comes_out(team: Path, cgmigrate) -> No
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "right", "message"),
-    [
-        # What is captured would change.
-        (
-            "  remove: [cuda_graph_modules]",
-            "  set: {cuda_graph_impl: local}",
-            f"TEAM001 is not fixed; because: megatron-core {NEWEST} captures no graphs in training, no graphs in "
-            f"inference; after the rewrite {NEWEST} would capture whole layers (local) in training",
-        ),
-        # megatron-core would stop.
-        (
-            "  remove: [cuda_graph_modules]",
-            "  set: {cuda_graph_modules: [engine]}",
-            f"TEAM001 is not fixed; blocked by: TransformerConfig ({NEWEST}) would reject the result",
-        ),
-        ("  - syntax: yaml", "  - reported: false\n    syntax: yaml", "TEAM001 is reported, and `reported: false`"),
-        ("{has: attn}", "{has: mlp}", "TEAM001 is not reported; reported is CG303"),
-        (
-            "does nothing under",
-            "of {file} does nothing under",
-            "nothing fills in `{file}`; there are enable_cuda_graph, ",
-        ),
-        ("id: TEAM001", "id: CG901", "a.yaml:1: CG901: codes that begin with CG are cgmigrate's own"),
-        ("id: TEAM001", "id: CG101", "a.yaml:1: CG101 is already defined in "),
-        ("name: idle-modules", "name: Idle", "a.yaml:2: name: 'Idle' does not have the form"),
-        ("when:\n", "when: [\n", "not valid YAML"),
-    ],
-)
+@from_table
 def test_a_mistake_in_a_rule_is_reported(team: Path, cgmigrate, wrong: str, right: str, message: str) -> None:
     assert wrong in GOOD
     (team / "a.yaml").write_text(GOOD.replace(wrong, right, 1))
@@ -256,21 +228,7 @@ def test_an_entry_brings_its_rule_along(tmp_path: Path) -> None:
     assert rule.cases[-1].fix is not None and rule.cases[-1].fix.proved_by
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (
-            "replaced-by: moe_flex_dispatcher_num_sms\n",
-            "",
-            "`rule` needs `deprecated-in` and one name in `replaced-by`",
-        ),
-        ("num_sms\nrule", "num_stms\nrule", "TransformerConfig has no moe_flex_dispatcher_num_stms in any release"),
-        ('since: "0.13"', 'since: "0.15"', "TransformerConfig has moe_deepep_num_sms since 0.13, not 0.15"),
-        ('deprecated-in: "0.19"', 'until: "0.17"\ndeprecated-in: "0.19"', "not until 0.17"),
-        ('deprecated-in: "0.19"', 'deprecated-in: "0.16"', "moe_flex_dispatcher_num_sms is there since 0.19, not 0.16"),
-        ('since: "0.13"\n', "", "TransformerConfig has moe_deepep_num_sms since 0.13, not 0.12"),
-    ],
-)
+@from_table
 def test_an_entry_that_releases_contradict_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in renamed()
     write(tmp_path / "settings/moe_deepep_num_sms.yaml", renamed().replace(old, new))
@@ -292,22 +250,7 @@ sources: [Megatron-LM 3570]
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("", "", ""),
-        ("flag: false", "", "no release has --fully-parallel-save, and megatron-core 0.17 still has"),
-        ("flag: false", "flag: --no-ckpt-fully-parallel-save", "sets ckpt_fully_parallel_save to false"),
-        (
-            "kind: flag",
-            "kind: number",
-            "fully_parallel_save of training.CheckpointConfig is a bool, which is no number",
-        ),
-        ('until: "0.16"', 'until: "0.18"', "until: training.CheckpointConfig of megatron-core 0.17 has no ckpt_fully"),
-        ("training.CheckpointConfig", "CheckpointConfig", "write bridge.CheckpointConfig or training.CheckpointConfig"),
-        ('deprecated-in: "0.17"\n', "", "'deprecated-in' is required beside 'replaced-by'"),
-    ],
-)
+@from_table
 def test_facts_of_a_class_are_compared(tmp_path: Path, old: str, new: str, message: str) -> None:
     write(tmp_path / "settings/ckpt_fully_parallel_save.yaml", CHECKPOINT.replace(old, new))
     if not message:
@@ -317,15 +260,7 @@ def test_facts_of_a_class_are_compared(tmp_path: Path, old: str, new: str, messa
         list(of_entries(tmp_path, (tmp_path,)))
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new", "message"),
-    [
-        ("settings/muon_use_nesterov.yaml", "0.18", "0.19", ":6: deprecated-in: OptimizerConfig has muon_use_nesterov"),
-        ("settings/muon_use_nesterov.yaml", 'until: "0.17"\n', "", 'until 0.17; write `until: "0.17"`'),
-        ("UPG114-moe-enable-deepep.yaml", '\nsince: "0.16"', '\nsince: "0.18"', ":6: since: moe_enable_deepep is"),
-        ("UPG114-moe-enable-deepep.yaml", '\nsince: "0.16"', "", 'gone since 0.16; write `since: "0.16"`'),
-    ],
-)
+@from_table
 def test_the_release_that_deprecates_a_name_is_compared(
     tmp_path: Path, name: str, old: str, new: str, message: str
 ) -> None:

@@ -21,6 +21,7 @@ from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder, upgrade_rules
 from cgmigrate.megatron.settings import FIELDS, Undecided
 from tests.support.plans import examine
+from tests.support.tables import from_table
 
 RULES = load()
 OWNERS = ecosystems.load()
@@ -127,33 +128,7 @@ def test_a_team_adds_its_own_rules(tmp_path: Path) -> None:
     assert (diagnostic.rule, diagnostic.message) == ("TEAM001", "our servers run eagerly")
 
 
-@pytest.mark.parametrize(
-    ("wrong", "right", "line", "expected"),
-    [
-        (
-            "fields: [inference_cuda_graph_scope]",
-            "fields: [inference_scope]",
-            4,
-            "fields.0: 'inference_scope' is not a setting of the catalogue; did you mean inference_cuda_graph_scope?",
-        ),
-        ("id: TEAM001", "id: team-1", 1, "does not have the form"),
-        (
-            "  inference_cuda_graph_scope: block",
-            "  inference_scope: block",
-            6,
-            "when.inference_scope: 'inference_scope' is not a",
-        ),
-        ("message: our", "mesage: our", 7, "the rule: 'mesage' is not a key; did you mean message?"),
-        ("summary: we do not use graphs in inference\n", "", 1, "'summary' is a required property"),
-        ("  inference_cuda_graph_scope: block", "  inference_cuda_graph_scope: {contains: block}", 6, "contains"),
-        ("when:\n  inf", "when: [\n  inf", 7, "not valid YAML"),
-        ("message: our servers", "message: our {machine}", 7, "nothing fills in `{machine}`"),
-        ("message: our servers", "message: as {reason} says, our", 7, "`{reason}` quotes a refusal"),
-        ("message: our servers", "message: as {refuser} says, our", 7, "`{refuser}` quotes a refusal"),
-        ("sources: [the team's runbook]", "sources: []", 9, "where the facts come from"),
-        ("message: our", "severity: fatal\nmessage: our", 7, "'fatal' is not one of error, warning"),
-    ],
-)
+@from_table
 def test_a_wrong_rule_is_reported_with_file_line_and_what_is_expected(
     tmp_path: Path, wrong: str, right: str, line: int, expected: str
 ) -> None:
@@ -232,14 +207,7 @@ def test_a_rule_is_silent_outside_its_range(tmp_path: Path, range_: str, reporte
     assert {target for target, reports in codes.items() if "TEAM001" in reports} == reported
 
 
-@pytest.mark.parametrize(
-    ("advice", "matched"),
-    [
-        ("help: change it", ["block", "block", "local"]),
-        # It would be fixed in another way if the first case matched.
-        ("decide: one or the other", ["block", None, "local"]),
-    ],
-)
+@from_table
 def test_a_case_after_one_that_is_unknown(tmp_path: Path, advice: str, matched: list[str | None]) -> None:
     cases = (
         "cases:\n"

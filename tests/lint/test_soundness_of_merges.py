@@ -24,6 +24,7 @@ from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Capture, Reader
 from cgmigrate.text.edits import apply
 from tests.support.plans import examine
+from tests.support.tables import from_table
 
 RULES, OWNERS = load(), ecosystems.load()
 FIELDS_OF_OLD = ("enable_cuda_graph", "external_cuda_graph", "cuda_graph_impl", "cuda_graph_scope")
@@ -80,52 +81,7 @@ LOCAL, TE = {"cuda_graph_impl": "local"}, {"cuda_graph_impl": "transformer_engin
 ATTN, BOTH = {"cuda_graph_scope": "attn"}, {"cuda_graph_scope": ["attn", "full_iteration_inference"]}
 
 
-@pytest.mark.parametrize(
-    ("parent", "child", "after"),
-    [
-        # What the child wrote stays with it, under the new name, even if the parent says the same.
-        ({**LOCAL, **ATTN}, ATTN, [{**LOCAL, "cuda_graph_modules": "attn"}, {"cuda_graph_modules": "attn"}]),
-        ({**LOCAL, **ATTN}, {**LOCAL, **ATTN}, [{**LOCAL, "cuda_graph_modules": "attn"}] * 2),
-        (
-            {**LOCAL, **BOTH},
-            BOTH,
-            [
-                {**LOCAL, "cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": "block"},
-                {"cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": "block"},
-            ],
-        ),
-        # What it did not write it does not write now.
-        ({**LOCAL, **ATTN}, {}, [{**LOCAL, "cuda_graph_modules": "attn"}, {}]),
-        # What it inherits and must not have is unset.
-        (
-            {**LOCAL, **ATTN},
-            {"cuda_graph_scope": "full_iteration"},
-            [
-                {**LOCAL, "cuda_graph_modules": "attn"},
-                {"cuda_graph_impl": "full_iteration", "cuda_graph_modules": []},
-            ],
-        ),
-        (
-            {**LOCAL, **BOTH},
-            {"cuda_graph_scope": ["attn"]},
-            [
-                {**LOCAL, "cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": "block"},
-                {"cuda_graph_modules": ["attn"], "inference_cuda_graph_scope": None},
-            ],
-        ),
-        (
-            {**LOCAL, "cuda_graph_scope": "full_iteration"},
-            ATTN,
-            [{"cuda_graph_impl": "full_iteration"}, {**LOCAL, "cuda_graph_modules": "attn"}],
-        ),
-        (
-            {"external_cuda_graph": True},
-            {"external_cuda_graph": False, "enable_cuda_graph": True},
-            [TE, LOCAL],
-        ),
-        (LOCAL, {"enable_cuda_graph": False}, [LOCAL, {}]),
-    ],
-)
+@from_table
 def test_what_each_of_two_mappings_writes(
     parent: dict[str, object], child: dict[str, object], after: list[dict[str, object]]
 ) -> None:
@@ -152,20 +108,7 @@ def test_a_child_of_contradictory_settings_is_judged_without_them(
     assert not examined.safe and not examined.unsafe
 
 
-@pytest.mark.parametrize(
-    ("own", "after", "reason"),
-    [
-        # `moe_preprocess` needs `moe_router`: a loader that replaces the mapping fails before and after.
-        ({"cuda_graph_scope": ["moe_preprocess"]}, {"cuda_graph_modules": ["moe_preprocess"]}, ""),
-        ({"cuda_graph_scope": ["attn"]}, {"cuda_graph_modules": ["attn"]}, ""),
-        (
-            {"cuda_graph_scope": ["attn"]},
-            {"cuda_graph_modules": ["mlp"]},
-            "by itself this one captures attn per layer (TE)",
-        ),
-        ({"cuda_graph_scope": ["attn"]}, {"cuda_graph_modules": ["moe_preprocess"]}, "captures attn per layer (TE)"),
-    ],
-)
+@from_table
 def test_a_mapping_that_a_loader_may_replace_is_proved_alone(
     own: dict[str, object], after: dict[str, object], reason: str
 ) -> None:
@@ -206,14 +149,7 @@ def test_what_versions_of_pyyaml_merge_differently_is_reported_and_not_rewritten
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize(
-    ("first", "second", "own"),
-    [
-        ({**LOCAL, **ATTN}, {**LOCAL, **ATTN}, {}),
-        ({**LOCAL, **ATTN}, {**LOCAL, "cuda_graph_scope": "mlp"}, {"cuda_graph_scope": "mlp"}),
-        (LOCAL, ATTN, {}),
-    ],
-)
+@from_table
 def test_what_all_versions_of_pyyaml_merge_alike_is_rewritten(
     order: str, first: dict[str, object], second: dict[str, object], own: dict[str, object]
 ) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from cgmigrate.megatron.releases import NEWEST
+from tests.support.tables import from_table
 
 HEAD = """\
 from megatron.bridge.models.gpt_provider import GPTModelProvider
@@ -101,16 +102,7 @@ def set_modules_and_more(config, modules):
 """
 
 
-@pytest.mark.parametrize(
-    ("setters", "calls"),
-    [
-        ('["team.graphs.set_modules"]', True),
-        ('["team.graphs.set_modules", "team.graphs.clear_modules"]', True),
-        ("[]", False),
-        ('["team.graphs.set_modules_and_more"]', False),
-        ('["team.graphs.missing"]', False),
-    ],
-)
+@from_table
 def test_the_configuration_may_name_setters(
     tmp_path: Path, cgmigrate: Callable[..., Any], fixed: Callable[..., str], setters: str, calls: bool
 ) -> None:

@@ -13,6 +13,7 @@ from cgmigrate.linking.release_shims import release_shim
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.project.file_search import FileSearch
 from tests.support.files import write
+from tests.support.tables import from_table
 
 Command = Callable[..., Result]
 
@@ -37,17 +38,7 @@ def fix(cgmigrate: Command, *words: str) -> tuple[str, str]:
     return Path("a.yaml").read_text(), result.stdout + result.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "place"),
-    [
-        ("pyproject.toml", LIBRARY, "pyproject.toml:6"),
-        ("setup.cfg", SETUP_CFG, "setup.cfg:5"),
-        ("setup.py", SETUP, "setup.py:3"),
-        ("requirements.txt", "{}\n", "requirements.txt:1"),
-        ("pyproject.toml", LIBRARY + "[tool.uv]\npackage = false\n", "pyproject.toml:6"),
-    ],
-    ids=["pyproject", "setup.cfg", "setup.py", "requirements", "not a package"],
-)
+@from_table
 def test_a_range_with_old_releases_is_one_question(
     project: Path, cgmigrate: Command, name: str, text: str, place: str
 ) -> None:
@@ -68,15 +59,7 @@ def test_a_range_with_old_releases_is_one_question(
     assert fix(cgmigrate)[0] == after
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("megatron-core[mlm] >= 0.17.0rc1, < 0.20", "megatron-core[mlm] >=0.18, < 0.20"),
-        ("megatron_core>0.16", "megatron_core>=0.18"),
-        ("megatron-core<0.20", None),
-        ("megatron-core~=0.17", None),
-    ],
-)
+@from_table
 def test_a_requirement_is_raised_or_left_to_a_person(
     project: Path, cgmigrate: Command, before: str, after: str | None
 ) -> None:
@@ -168,25 +151,7 @@ def test_code_is_withheld_as_well(project: Path, cgmigrate: Command) -> None:
     assert Path("a.py").read_text() == code
 
 
-@pytest.mark.parametrize(
-    ("code", "line"),
-    [
-        (SHIM, 1),
-        ("import megatron.core as m\n\nNEW = {'cuda_graph_modules': 1} if m.__version__ >= '0.18' else {}\n", 3),
-        ("def f(c):\n    if hasattr(c, 'cuda_graph_modules'):\n        c.cuda_graph_modules = []\n", 2),
-        (
-            "import megatron.core as m\n\n"
-            "c = C(cuda_graph_modules=[]) if m.__version__ >= '0.18' else C(cuda_graph_scope=[])\n",
-            3,
-        ),
-        # 0.15 to 0.17 have it, too.
-        ("def f(c):\n    if hasattr(c, 'cuda_graph_impl'):\n        c.cuda_graph_modules = []\n", 0),
-        ("from megatron.core.transformer.enums import CudaGraphModule\n", 0),
-        ("def f(c):\n    if c.cuda_graph_modules:\n        return 1\n", 0),
-        ("try:\n    import apex\nexcept ImportError:\n    apex = None\nx = 'cuda_graph_modules'\n", 0),
-        ("try:\n    from megatron.core import x\nexcept ImportError:\n    x = None\n", 0),
-    ],
-)
+@from_table
 def test_code_for_several_releases_is_recognised(code: str, line: int, tmp_path: Path) -> None:
     shim = release_shim(FileSearch(str(tmp_path)), [("compat.py", code.encode())], load())
     assert shim == (f"compat.py:{line}" if line else "")

@@ -21,6 +21,7 @@ from cgmigrate.project.options import RunOptions
 from tests.support.files import write
 from tests.support.nightly import examples
 from tests.support.reports import places_in
+from tests.support.tables import from_table
 
 HEAD = "from megatron.core.transformer import TransformerConfig\n"
 
@@ -71,20 +72,7 @@ def test_in_yaml(project: Path, cgmigrate, text: str | bytes) -> None:
     assert cgmigrate("check", "a.yaml").exit_code == 1
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "TransformerConfig(external_cuda_graph=True)  # cgmigrate: ignore[CG102]\n",
-        "TransformerConfig(\n    external_cuda_graph=True,  # noqa: E501 # cgmigrate: ignore[CG102]\n)\n",
-        "TransformerConfig(\n    # cgmigrate: ignore[CG102]\n    external_cuda_graph=True,\n)\n",
-        "config = TransformerConfig()\nconfig.external_cuda_graph = \\\n    True  # cgmigrate: ignore[CG102]\n",
-        'c = TransformerConfig()\nx = """\n""" + getattr(c, "cuda_graph_scope")  # cgmigrate: ignore[CG6]\n',
-        'c = TransformerConfig()\n# cgmigrate: ignore[CG6]\nx = """\n""" + getattr(c, "cuda_graph_scope")\n',
-        'c = TransformerConfig()\n# cgmigrate: ignore[CG6]\nx = f"""\n{1}\n""" + getattr(c, "cuda_graph_scope")\n',
-        "# cgmigrate: ignore-file\nTransformerConfig(external_cuda_graph=True)\n",
-        "# cgmigrate: ignore-file\nTransformerConfig(external_cuda_graph=True\n",
-    ],
-)
+@from_table
 def test_in_python(project: Path, cgmigrate, text: str) -> None:
     path = write(project / "a.py", HEAD + text)
     result = cgmigrate("check", "a.py")
@@ -94,20 +82,7 @@ def test_in_python(project: Path, cgmigrate, text: str) -> None:
     assert cgmigrate("check", "a.py").exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        # At the end of the line before, it is about that line.
-        ("m:\n  num_layers: 2  # cgmigrate: ignore[CG102]\n  external_cuda_graph: true\n", 3),
-        ("m:\n  # cgmigrate: ignore[CG102]\n\n  external_cuda_graph: true\n", 4),
-        ("m:\n  external_cuda_graph: true\n  # cgmigrate: ignore[CG102]\n", 2),
-        ("m:\n  external_cuda_graph: true  # see cgmigrate: ignore[CG102]\n", 2),
-        ('m:\n  external_cuda_graph: true\n  x: "# cgmigrate: ignore-file"\n', 2),
-        ("m:\n  external_cuda_graph: true\n  x: |\n    # cgmigrate: ignore-file\n    y\n", 2),
-        ("m:\n  external_cuda_graph: true\n  x: a#cgmigrate:ignore-file\n", 2),
-        ('m: {x: "\n  # cgmigrate: ignore[CG102]\n  ", external_cuda_graph: true}\n', 3),
-    ],
-)
+@from_table
 def test_what_is_no_comment_or_on_another_line_does_not_count(project: Path, cgmigrate, text: str, line: int) -> None:
     write(project / "a.yaml", text)
     assert (line, "CG102") in reported(cgmigrate("check", "a.yaml"))
@@ -186,19 +161,7 @@ def test_code_that_reads_an_old_name_is_left_too(project: Path, cgmigrate) -> No
 # --- without effect -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("comment", "message"),
-    [
-        ("ignore[CG301]", "CG301 in this comment suppresses nothing: there is no such diagnostic at this line"),
-        ("ignore[CG102, CG301]", "CG301 in this comment suppresses nothing"),
-        ("ignore[CG999]", "CG999 in this comment suppresses nothing: no rule's code begins with it"),
-        ("ignore", "this comment suppresses nothing: it has no rule code; write `cgmigrate: ignore[CODE] reason`"),
-        ("ignore[]", "this comment suppresses nothing: it has no rule code"),
-        ("ignore[CG102", "this comment suppresses nothing: the bracket is not closed"),
-        ("ignroe[CG102]", "this comment suppresses nothing: `ignroe` is not a suppression; write"),
-        ("ignore-file[CG2]", "CG2 in this comment suppresses nothing: there is no such diagnostic in the file"),
-    ],
-)
+@from_table
 def test_a_comment_without_effect_is_reported(project: Path, cgmigrate, comment: str, message: str) -> None:
     write(project / "a.yaml", f"m:\n  external_cuda_graph: true  # cgmigrate: {comment}\n")
     result = cgmigrate("check", "a.yaml")
@@ -224,37 +187,7 @@ def test_codes_that_are_not_selected_are_not_reported(project: Path, cgmigrate) 
 # --- writing them ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("m:\n  external_cuda_graph: true\n", "m:\n  external_cuda_graph: true  # cgmigrate: ignore[CG102]\n"),
-        (
-            "m:\r\n  external_cuda_graph: true # why\r\n",
-            "m:\r\n  external_cuda_graph: true # why  # cgmigrate: ignore[CG102]\r\n",
-        ),
-        ("m: {external_cuda_graph: true}", "m: {external_cuda_graph: true}  # cgmigrate: ignore[CG102]"),
-        (
-            "m: {external_cuda_graph: true, cuda_graph_scope: attn} # cgmigrate: ignore[CG102] old\n",
-            "m: {external_cuda_graph: true, cuda_graph_scope: attn} # cgmigrate: ignore[CG102, CG106] old\n",
-        ),
-        (
-            "m:\n  cuda_graph_impl: local\n  cuda_graph_scope:\n    - attn\n",
-            "m:\n  cuda_graph_impl: local\n  cuda_graph_scope:  # cgmigrate: ignore[CG106]\n    - attn\n",
-        ),
-        (
-            "note: |\n  train --cuda-graph-scope full\n",
-            "note: |  # cgmigrate: ignore[CG011]\n  train --cuda-graph-scope full\n",
-        ),
-        (
-            "  # first\n  note: 'a\n    --cuda-graph-scope full'\n  x: 1\n",
-            "  # first\n  note: 'a\n    --cuda-graph-scope full'  # cgmigrate: ignore[CG011]\n  x: 1\n",
-        ),
-        (
-            "- note: a\n    --cuda-graph-scope full\n    --bf16\n",
-            "- note: a\n    --cuda-graph-scope full\n    --bf16  # cgmigrate: ignore[CG011]\n",
-        ),
-    ],
-)
+@from_table
 def test_add_ignore_in_yaml(project: Path, cgmigrate, before: str, after: str) -> None:
     path = write(project / "a.yaml", before)
     result = cgmigrate("check", "--add-ignore", ".")

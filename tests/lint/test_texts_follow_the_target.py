@@ -17,6 +17,7 @@ from cgmigrate.lint.rules import load
 from cgmigrate.megatron import catalogue, tables
 from cgmigrate.megatron.releases import KNOWN, LAST_OLD, SCOPE_LIST_SINCE, SPLIT_IN, Release
 from cgmigrate.megatron.settings import LAYER_MODULES
+from tests.support.tables import from_table
 
 RULES, OWNERS, SETTINGS = load(), ecosystems.load(), catalogue.load()
 SYNTAXES = {"yaml": Syntax.YAML, "python": Syntax.PYTHON}
@@ -154,20 +155,7 @@ def test_no_text_about_old_names_has_what_the_target_lacks(
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)
-@pytest.mark.parametrize(
-    "code",
-    [
-        "NAMES = ['enable_cuda_graph', 'num_layers']\n",
-        "FLAGS = {'cuda-graph-scope': 'cuda_graph.scope'}\n",
-        "FLAGS = ['--enable-cuda-graph']\n",
-        "def f(config):\n    if config.enable_cuda_graph and config.cuda_graph_scope:\n        return 1\n",
-        "def f(config):\n    return getattr(config, 'external_cuda_graph', False)\n",
-        "def f(config):\n    config.cuda_graph_scope += ['mlp']\n",
-        "class C(TransformerConfig):\n    enable_cuda_graph: bool = False\n",
-        "from megatron.core.transformer.enums import CudaGraphScope\nx = CudaGraphScope\n",
-        "C(enable_cuda_graph=True)\n",
-    ],
-)
+@from_table
 def test_no_text_about_code_has_what_the_target_lacks(code: str, target: Release) -> None:
     text = f"from megatron.core.transformer import TransformerConfig\n\n{code}"
     assert absent_in_diagnostics(text, Syntax.PYTHON, target) == []

@@ -18,6 +18,7 @@ from cgmigrate.lint.plan import plan_alone
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import LAST_OLD, NEWEST, Release
 from tests.lint.test_companions import CAPTURED, EARLIER, IMPLEMENTATIONS, SAID, fetched, judged, neighbours
+from tests.support.tables import from_table
 
 RULES, OWNERS = load(), ecosystems.load()
 CALL = "from megatron.core.transformer import TransformerConfig\n\nconfig = TransformerConfig({})\n"
@@ -81,28 +82,7 @@ def test_a_boolean_is_judged_like_the_implementation_that_it_names(boolean: str)
     assert "(CG405)" in of_call(configurations[0], NEWEST, NEWEST)
 
 
-EXPERTS = "--num-experts 8 --disable-bias-linear"
-
-
-@pytest.mark.parametrize(
-    ("flags", "text"),
-    [
-        (f"{EXPERTS} --cuda-graph-impl transformer_engine --cuda-graph-modules moe", "0.19: rejected: `moe`"),
-        (
-            "--cuda-graph-impl transformer_engine --cuda-graph-modules moe_router",
-            "0.19: rejected: the model is dense",
-        ),
-        ("--cuda-graph-impl transformer_engine --cuda-graph-modules mamba", "0.19: no graphs"),
-        (
-            "--cuda-graph-impl transformer_engine --cuda-graph-modules attn mamba",
-            "0.19: attn per layer (TE) in training",
-        ),
-        (
-            "--hybrid-layer-pattern M* --cuda-graph-impl transformer_engine --cuda-graph-modules mamba",
-            "0.19: mamba per layer (TE) in training",
-        ),
-    ],
-)
+@from_table
 def test_the_layers_of_a_command_line_count(flags: str, text: str) -> None:
     assert of_line(flags).startswith(text)
 
