@@ -14,24 +14,11 @@ from cgmigrate.lint.job_messages import findings_in
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.rule_data import load_yaml, rules_folder, text_of
 from tests.support.files import write
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 SIZES: dict[str, Any] = {"num_layers": 2, "hidden_size": 8, "num_attention_heads": 2}
 RECOMPUTE = {"recompute_method": "uniform", "recompute_num_layers": 1}
-BROKEN: list[tuple[str, dict[str, Any]]] = [
-    ("CG201", {"enable_cuda_graph": True, "cuda_graph_impl": "local"}),
-    ("CG202", {"enable_cuda_graph": True, "external_cuda_graph": True}),
-    ("CG203", {"cuda_graph_impl": "local", "cuda_graph_scope": ["attn"], "cuda_graph_modules": ["mlp"]}),
-    ("CG204", {"cuda_graph_impl": "local", "cuda_graph_modules": ["full", "attn"]}),
-    ("CG206", {"cuda_graph_impl": "fast"}),
-    ("CG207", {"cuda_graph_impl": "transformer_engine", "cuda_graph_modules": ["full_iteration"]}),
-    ("CG209", {"cuda_graph_impl": "transformer_engine", "inference_cuda_graph_scope": "block"}),
-    ("CG210", {"cuda_graph_impl": "full_iteration", "cuda_graph_modules": ["attn"]}),
-    ("CG403", {"cuda_graph_impl": "transformer_engine", "cpu_offloading": True, "cpu_offloading_num_layers": 1}),
-    ("CG404", {"cuda_graph_impl": "transformer_engine", "cuda_graph_modules": ["moe"]}),
-    ("CG402", {"cuda_graph_impl": "local", "recompute_granularity": "full", **RECOMPUTE}),
-    ("UPG001", {"moe_use_legacy_grouped_gemm": True}),
-]
+BROKEN: list[tuple[str, dict[str, Any]]] = table_of(__name__, "BROKEN")
 
 
 def codes(text: str) -> list[str]:

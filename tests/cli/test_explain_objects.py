@@ -180,20 +180,7 @@ def test_a_rule_takes_precedence_over_a_file_of_its_name(project: Path, cgmigrat
     assert cgmigrate("explain", "CG101").stdout.startswith("CG101 enable-cuda-graph\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a.yaml:12", ("a.yaml", 12)),
-        ("conf/a.yaml:7:3", ("conf/a.yaml", 7)),
-        ("conf/a.yaml:7:3:", ("conf/a.yaml", 7)),
-        ("a.yaml", ("a.yaml", None)),
-        (r"C:\conf\a.yaml", (r"C:\conf\a.yaml", None)),
-        (r"C:\conf\a.yaml:12", (r"C:\conf\a.yaml", 12)),
-        ("a:b.yaml:12", ("a:b.yaml", 12)),
-        (":12", (":12", None)),
-        ("taken.yaml:12", ("taken.yaml:12", None)),
-    ],
-)
+@from_table
 def test_a_place_is_a_file_and_a_line(project: Path, text: str, expected: tuple[str, int | None]) -> None:
     write("taken.yaml:12", "")
     assert file_and_line(text) == expected

@@ -365,28 +365,10 @@ def test_clean_runs_import_nothing_of_this(project: Path) -> None:
 # --- a gate is not silenced by accident -------------------------------------------------------------
 
 LEFT = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true\n"
-TEXTS = ("--select", "--ignore", "--exclude", "--rules", "--config", "--baseline", "--output-file", "--from", "--to")
-VERIFY = ("--from", "--to", "--mcore", "--after", "--packing", "--work", "--report", "--exclude")
 
 
 @pytest.mark.parametrize("value", ["", " "])
-@pytest.mark.parametrize(
-    "words",
-    [
-        *((command, option, "VALUE", ".") for option in TEXTS for command in ("check", "fix")),
-        *(("verify", option, "VALUE", "a.yaml") for option in VERIFY),
-        ("check", "--select", "CG1", "--ignore", "VALUE", "."),
-        ("check", "--stdin-filename", "VALUE", "-"),
-        ("check", "--add-ignore", "--reason", "VALUE", "."),
-        ("check", "--write-baseline", "--baseline", "VALUE", "."),
-        ("check", "VALUE"),
-        ("check", ".", "VALUE"),
-        ("explain", "--rules", "VALUE", "CG101"),
-        ("rules", "--rules", "VALUE"),
-        ("rules", "list", "--rules", "VALUE"),
-        ("rules", "test", "VALUE"),
-    ],
-)
+@from_table
 def test_an_empty_value_is_a_usage_error(project: Path, cgmigrate: Run, words: tuple[str, ...], value: str) -> None:
     (project / "a.yaml").write_text(LEFT)
     done = cgmigrate(*(value if word == "VALUE" else word for word in words))
@@ -455,22 +437,10 @@ def test_a_file_that_cannot_be_read_fails_whatever_is_selected(project: Path, cg
 
 # --- --strict: what a pull request brings along suppresses nothing -------------------------------------
 
-IGNORED = "MODEL_ARGS:\n  --bf16: true\n  --enable-cuda-graph: true  # cgmigrate: ignore[CG101]\n"
 BASELINE = '{"version": 2, "diagnostics": {"sub/a.yaml": {"CG101": ["MODEL_ARGS.--enable-cuda-graph"]}}}'
 
 
-@pytest.mark.parametrize(
-    ("files", "words"),
-    [
-        ({"sub/a.yaml": IGNORED}, ()),
-        ({"sub/a.yaml": "# cgmigrate: ignore-file\n" + LEFT}, ()),
-        ({"sub/cgmigrate.toml": 'ignore = ["CG1"]\n'}, ()),
-        ({"sub/pyproject.toml": '[tool.cgmigrate]\nexclude = ["*"]\n'}, ()),
-        ({"sub/cgmigrate.toml": '[per-file-ignores]\n"*" = ["CG1"]\n', "sub/.git/HEAD": "x"}, ()),
-        ({"cgmigrate.toml": 'baseline = "known.json"\n', "known.json": BASELINE}, ()),
-        ({"known.toml": 'baseline = "known.json"\n', "known.json": BASELINE}, ("--config", "known.toml")),
-    ],
-)
+@from_table
 @pytest.mark.parametrize("directory", [".", "sub"])
 def test_strict_passes_over_what_suppresses(
     project: Path,

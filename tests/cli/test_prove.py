@@ -17,6 +17,7 @@ import pytest
 from cgmigrate.lint.proving import PlannedFixes
 from tests.support.files import write
 from tests.support.paths import FIXTURES, ROOT
+from tests.support.tables import table_of
 
 OPTIONS = ("--from", "0.17", "--to", "0.19")
 TESTS = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
@@ -119,18 +120,7 @@ def test_what_is_withheld_is_not_written_with_unsafe_fixes(tree: Path, cgmigrate
     assert "external_cuda_graph" in data.read_text()
 
 
-WRONG = {
-    "a module is dropped": ('["attn", "moe_router"]', '["attn"]'),
-    "a module is added": ('["attn", "moe_router"]', '["attn", "moe_router", "mlp"]'),
-    "modules are not renamed": ('"cuda_graph_modules": ["attn", "moe_router"]', '"cuda_graph_scope": ["attn"]'),
-    "another implementation": (MOE, MOE.replace("transformer_engine", "local")),
-    "graphs are turned off": (MOE, MOE.replace("transformer_engine", "none")),
-    "the settings are deleted": (MOE, "{}"),
-    "a name that does not exist": ('"cuda_graph_modules": ["attn", "moe_router"]', '"cuda_graph_module": ["attn"]'),
-    "a value that is refused": ('["attn", "moe_router"]', '["attn", "moe_rooter"]'),
-    "another setting changes": (MOE, MOE[:-1] + ', "num_layers": 4}'),
-    "it is no Python": (MOE, MOE[:-1]),
-}
+WRONG = table_of(__name__, "WRONG")
 
 
 @pytest.mark.parametrize("what", WRONG)
@@ -227,17 +217,7 @@ def test_a_sitecustomize_that_the_observer_hides_is_loaded(tree: Path, cgmigrate
     assert "1 fix now safe" in result.stderr and "ends with" not in result.stderr
 
 
-SCRIPTS = {
-    "installed in place, as an editable install does it": "sys.path.insert(0, TREE)\nimport recipes\n\nrecipes.moe()\n",
-    "builds it in a worker": "import recipes\n\nmp.get_context('fork').Process(target=recipes.moe).start()\n",
-    "has a finder that asks all others": (
-        "class All:\n    def find_spec(self, *args):\n"
-        "        found = (one.find_spec(*args) for one in sys.meta_path if one is not self)\n"
-        "        return next(filter(None, found), None)\n\n\n"
-        "sys.meta_path.insert(0, All())\nimport recipes\n\nrecipes.moe()\n"
-    ),
-    "looks where it is": "import recipes\n\nassert not __file__.startswith(TREE + '/')\nrecipes.moe()\n",
-}
+SCRIPTS = table_of(__name__, "SCRIPTS")
 
 
 @pytest.mark.parametrize("what", SCRIPTS)

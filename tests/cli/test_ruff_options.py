@@ -33,17 +33,7 @@ def tree(project: Path) -> Path:
     return project
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ((), ["CG102", "CG106", "CG301"]),
-        (("--select", "CG3"), ["CG301"]),
-        (("--select", "CG3", "--extend-select", "CG102"), ["CG102", "CG301"]),
-        (("--extend-select", "CG102"), ["CG102", "CG106", "CG301"]),
-        (("--per-file-ignores", "trap/:CG3,CG1"), ["CG102", "CG106"]),
-        (("--per-file-ignores", "!trap/:CG"), ["CG301"]),
-    ],
-)
+@from_table
 def test_rules_are_selected(tree: Path, cgmigrate: Run, words: tuple[str, ...], expected: list[str]) -> None:
     assert codes(cgmigrate("check", *words, "--output-format", "json", ".")) == expected
 

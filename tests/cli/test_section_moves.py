@@ -101,14 +101,7 @@ def test_code_is_reported(project: Path, cgmigrate: Callable[..., Any], code: st
     assert "r.py:3" in result.stdout
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (("validation.eval_interval", "validation.eval_every"), "has no validation.eval_every in any release"),
-        (("validation.eval_interval", "valid.eval_interval"), "has no valid.eval_interval in any release"),
-        (('deprecated-in: "0.17"', 'deprecated-in: "0.16"'), "validation.eval_interval is there since 0.17, not 0.16"),
-    ],
-)
+@from_table
 def test_the_tables_know_the_sections(
     project: Path, cgmigrate: Callable[..., Any], proved: tuple[str, ...], change: tuple[str, str], reason: str
 ) -> None:

@@ -14,6 +14,7 @@ from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from cgmigrate.text.edits import apply
 from tests.support.plans import examine
+from tests.support.tables import table_of
 
 HEAD = """\
 import dataclasses
@@ -92,39 +93,7 @@ def test_copies_in_a_condition_are_rewritten() -> None:
     assert "        vision.inference_cuda_graph_scope = config.inference_cuda_graph_scope\n    return" in code
 
 
-UNCHANGED = {
-    "the object of another function": COPY.replace("VisionConfig(num_layers=hf.depth", "made(num_layers=hf.depth"),
-    "a configuration of another library": COPY.replace("VisionConfig(num", "dataclasses.replace(hf, num"),
-    "an object that is validated later": COPY.replace(END, "    vision.__post_init__()\n" + END),
-    "an object that other code gets": COPY.replace(END, "    finish(vision)\n" + END),
-    "an object that is kept": COPY.replace(END, "    hf.vision = vision\n" + END),
-    "an object with two names": COPY.replace(END, "    other = vision\n" + END),
-    "a scope that is changed": COPY.replace(END, "    vision.cuda_graph_scope = []\n" + END),
-    "an implementation that is changed": COPY.replace(END, '    vision.cuda_graph_impl = "none"\n' + END),
-    "modules that are set": COPY.replace(END, "    vision.cuda_graph_modules = []\n" + END),
-    "a scope without its implementation": COPY.replace(IMPL, ""),
-    "an implementation without its scope": COPY.replace("    vision.cuda_graph_scope = config.cuda_graph_scope\n", ""),
-    "another name": COPY.replace(
-        "vision.cuda_graph_scope = config.cuda_graph_scope", "vision.cuda_graph_scope = config.vision_cuda_graph_scope"
-    ),
-    "two sources": COPY.replace("= config.cuda_graph_scope", "= hf_config.cuda_graph_scope"),
-    "a provider, which is not built": COPY.replace("(hf, config)", "(hf, config: GPTModelProvider)"),
-    "a provider by its name": COPY.replace("config", "provider"),
-    "arguments of the command line": COPY.replace("config", "args"),
-    "a source that the function makes": COPY.replace("(hf, config)", "(hf, config)").replace(
-        "    vision =", "    config = make()\n    vision =", 1
-    ),
-    "a value that is read again": COPY.replace(END, "    print(config.cuda_graph_scope)\n" + END),
-    "an implementation that is asked for": COPY.replace(
-        END, '    hf.graphs = config.cuda_graph_impl == "local"\n' + END
-    ),
-    "a guard for releases": COPY.replace(
-        "    vision.enable_cuda_graph",
-        "    if hasattr(config, 'cuda_graph_modules'):\n        vision.enable_cuda_graph",
-    )
-    .replace("\n    vision.c", "\n        vision.c")
-    .replace("\n    vision.e", "\n        vision.e"),
-}
+UNCHANGED = table_of(__name__, "UNCHANGED")
 
 
 @pytest.mark.parametrize("code", UNCHANGED.values(), ids=UNCHANGED.keys())

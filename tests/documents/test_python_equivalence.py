@@ -8,7 +8,7 @@ from cgmigrate.documents.python.document import PythonDocument
 from cgmigrate.documents.python.equivalence import same_apart_from_settings
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.text.edits import apply
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 TEXT = '''\
 """A recipe."""
@@ -89,59 +89,7 @@ class Config(TransformerConfig, metaclass=Meta):
         yield self.cuda_graph_scope, 35
 '''
 NUMBERS = [str(number) for number in range(3, 36)]
-CHANGES = [
-    *((f"{number}", f"{number}0") for number in NUMBERS),
-    ("A recipe", "The recipe"),
-    ("import os\n", ""),
-    ("import os\n", "import os\nimport re\n"),
-    ("TransformerConfig, cuda_graph_scope", "TransformerConfig as T, cuda_graph_scope"),
-    ("TransformerConfig, cuda_graph_scope", "TransformerConfig, cuda_graph_impl"),
-    ("from megatron.core.transformer import", "from megatron.core.inference import"),
-    ("of the small model", "of the large model"),
-    ('{"num_layers": 2, "cuda_graph', '{"layers": 2, "cuda_graph'),
-    ('{"num_layers": 2, "cuda_graph', '{"cuda_graph'),
-    (", **rest}", "}"),
-    ('["--num-layers", "2"', '["2", "--num-layers"'),
-    ('"full", "--bf16"]', '"full"]'),
-    ("(num_layers=2", "(layers=2"),
-    ("(num_layers=2, ", "("),
-    ("config = TransformerConfig(", "config = ModelConfig("),
-    ("config = TransformerConfig(", "config = other = TransformerConfig("),
-    (", hidden_size=64)", ", *sizes)"),
-    (", hidden_size=64)", ", hidden_size=64, ffn=1)"),
-    ("config.first.", "config.second."),
-    ('assert config.cuda_graph_scope == "full"', 'assert config.cuda_graph_scope == "attn"'),
-    ('{"cuda_graph_scope": 1, "n": 2}', '{"cuda_graph_scope": 1, "n": "full"}'),
-    ('{"num_layers": 2, "cuda', '{"num_layers": 2, "full": "attn", "cuda'),
-    ("size += len", "size -= len"),
-    ("named: dict[str, int]", "named: dict[str, str]"),
-    ('f"{config', 'f"{other'),
-    ("{size:>8}", "{size!r:>8}"),
-    ("lambda item, *rest, key", "lambda item, rest, key"),
-    ("for item in items if item.used]", "for item in items]"),
-    ("for name, value in", "for value, name in"),
-    ('== "full", "why"', '!= "full", "why"'),
-    ("size > 6 else not size", "size >= 6 else not size"),
-    ('sep="", end="a"', 'end="a", sep=""'),
-    ("@decorated(config.cuda_graph_scope, 9)\n", ""),
-    ("def function(", "async def function("),
-    ("(config, size:", "(config, /, size:"),
-    ("*, scope=config", "*rest, scope=config"),
-    ("scope=config.cuda_graph_scope, other", "scope=config.cuda_graph_impl, other"),
-    ("global LAYERS", "global LAYERS, SIZE"),
-    ("(ValueError, KeyError) as error", "(ValueError, KeyError) as e"),
-    ("        first(12)\n", ""),
-    ("        first(12)\n", "        second(13)\n"),
-    ("        fourth(15)\n", "        fourth(15)\n        fourth(15)\n"),
-    ("    while size < 19", "    if size < 19"),
-    ("opened(21) as handle", "opened(21)"),
-    ("[*_, 27]", "[_, 27]"),
-    ('    elif size == 30:\n        config.cuda_graph_scope = "moe"\n', ""),
-    ("return config", "yield config"),
-    ("(TransformerConfig, metaclass", "(ModelConfig, metaclass"),
-    ("    async def method", "    def method"),
-    ("async with opened() as self.cuda_graph_scope", "async with opened() as self.other"),
-]
+CHANGES = table_of(__name__, "CHANGES")
 
 
 def differs(old: str, new: str) -> bool:

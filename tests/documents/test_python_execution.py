@@ -20,6 +20,7 @@ from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Capture, Reader, Rejected
 from tests.support.nightly import examples
 from tests.support.python_tools import run
+from tests.support.tables import table_of
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -118,25 +119,7 @@ def _execute(text: str, flags: tuple[bool, bool], start: dict[str, Any], old: bo
 
 # --- generated code ---------------------------------------------------------------------------------
 
-VALUES = {
-    "cuda_graph_impl": ['"none"', '"local"', '"transformer_engine"'],
-    "enable_cuda_graph": ["True", "False"],
-    "external_cuda_graph": ["True", "False"],
-    "cuda_graph_scope": [
-        '"full"',
-        "[]",
-        '"full_iteration"',
-        '["full_iteration"]',
-        "[CudaGraphScope.full_iteration]",
-        '["attn"]',
-        "'attn,mlp'",
-        "[CudaGraphScope.attn, CudaGraphScope.mlp]",
-        '["attn", "full_iteration"]',
-        '["attn", "full_iteration_inference"]',
-        "[CudaGraphScope.full_iteration_inference]",
-        "None",
-    ],
-}
+VALUES = table_of(__name__, "VALUES")
 NAMES = st.sampled_from(["cuda_graph_impl", "cuda_graph_impl", "cuda_graph_scope", "cuda_graph_scope", *VALUES])
 
 

@@ -14,8 +14,6 @@ from tests.support.tables import from_table
 
 ENUMS = "from megatron.core.transformer.enums import CudaGraphScope\n"
 BOTH = HEADER + ENUMS
-CORE = ("megatron/core/package_info.py", "megatron/core/transformer/transformer_config.py")
-TRAINING = tuple(f"megatron/training/{name}.py" for name in ("arguments", "training", "global_vars"))
 BRIDGE = "from megatron.bridge.recipes.common import _pretrain_common\n"
 
 # --- nothing to do ----------------------------------------------------------------------------------
@@ -44,22 +42,7 @@ def test_an_unknown_callee_is_reported() -> None:
     assert set(result.rules) == {"CG006"}
 
 
-@pytest.mark.parametrize(
-    ("files", "path", "theirs"),
-    [
-        (CORE, "megatron/core/models/gpt.py", True),
-        (CORE, "vendor/renamed/models/gpt.py", True),
-        (CORE, "megatron/training/arguments.py", True),
-        (CORE, "megatron/rl/inference/utils.py", True),
-        (TRAINING, "megatron/training/arguments.py", True),
-        (CORE, "megatron/bridge/models/gpt.py", False),
-        (CORE, "pretrain_gpt.py", False),
-        # A project's own code that uses these words.
-        ((), "backends/megatron/core/engine.py", False),
-        ((), "megatron/training/arguments.py", False),
-        (("backends/megatron/core/package_info.py",), "backends/megatron/core/engine.py", False),
-    ],
-)
+@from_table
 def test_megatron_core_is_recognised_by_its_files(
     tmp_path: Path, files: tuple[str, ...], path: str, theirs: bool
 ) -> None:
@@ -444,14 +427,7 @@ def test_a_setting_of_setattr_is_spelled_as_a_call() -> None:
     assert spelled == 'setattr(cfg.model, "cuda_graph_modules", ["attn"])'
 
 
-@pytest.mark.parametrize(
-    ("code", "path"),
-    [
-        ("cfg.model.cuda_graph_scope = []\n", ("cfg", "model")),
-        ("x = {'cuda_graph_scope': []}\nTransformerConfig(**x)\n", ("dict x",)),
-        ("config = TransformerConfig(cuda_graph_scope=[])\n", ("TransformerConfig",)),
-    ],
-)
+@from_table
 def test_the_path_of_a_site_is_the_object_that_has_the_settings(code: str, path: tuple[str, ...]) -> None:
     (site,) = PythonDocument(code, "x.py").sites
     assert site.path == path

@@ -17,7 +17,7 @@ from cgmigrate.megatron.settings import Missing, Undecided
 from tests.support.fixed_files import known_spans
 from tests.support.paths import ROOT
 from tests.support.shell_judges import is_valid, recorded, without_settings
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 Run = Callable[..., Result]
 
@@ -170,75 +170,7 @@ FORMS = {
 
 _LATER = "run() {\n  python pretrain_gpt.py --enable-cuda-graph %s\n}\nA=(--cuda-graph-scope full_iteration)\nrun\n"
 
-STAY = {
-    "an array below that has a default": _LATER % '"${A[@]:-}"',
-    "an array below, for `set -u`": _LATER % '${A[@]+"${A[@]}"}',
-    "a part of an array below": _LATER % '"${A[@]:1}"',
-    "a trainer with values of its own": (
-        "A=(\n  --robot-type a\n  --cuda-graph-impl local\n  --cuda-graph-scope full_iteration\n)\n"
-        "torchrun train.py ${A[@]}\n"
-    ),
-    "a value of a fork": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope per_microbatch\n",
-    "a line of a string that is turned off": (
-        'A=" \\\n  #--cuda-graph-scope attn \\\n  --bf16"\npython pretrain_gpt.py $A\n'
-    ),
-    "a function that runs again": (
-        'run() { torchrun pretrain_gpt.py "${A[@]}"; }\nA=(--cuda-graph-impl local)\nrun\n'
-        "A+=(--cuda-graph-scope full_iteration)\nrun\n"
-    ),
-    "arrays of a function above them": (
-        'run() { torchrun pretrain_gpt.py "${A[@]}" "${B[@]}"; }\n'
-        "A=(--cuda-graph-impl local --cuda-graph-scope attn)\nB=(--cuda-graph-scope full)\nrun\n"
-    ),
-    "a loop that adds a flag": (
-        'A=(--cuda-graph-impl local)\nfor i in 1 2; do\n  torchrun pretrain_gpt.py "${A[@]}"\n'
-        "  A+=(--cuda-graph-scope full_iteration)\ndone\n"
-    ),
-    "a pattern that removes the flag": (
-        'A="--cuda-graph-impl local --cuda-graph-scope full"\nA="${A/--cuda-graph-scope full/}"\n'
-        "torchrun pretrain_gpt.py $A\n"
-    ),
-    "sed that removes the flag": (
-        'A="--cuda-graph-impl local --cuda-graph-scope full"\n'
-        "A=$(echo $A | sed 's/--cuda-graph-scope full//')\ntorchrun pretrain_gpt.py $A\n"
-    ),
-    "a comment": "# torchrun pretrain_gpt.py --cuda-graph-scope full\n",
-    "Megatron-Bridge's harness": "python run.py --cuda_graph_impl local --cuda_graph_scope attn,mlp\n",
-    "a server with a flag of its own": "python -m sglang.launch_server --model-path a --enable-cuda-graph\n",
-    "a value from a variable": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope $SCOPE\n",
-    "a default": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope ${SCOPE:-full}\n",
-    "a default with flags": "torchrun pretrain_gpt.py ${GRAPHS:---cuda-graph-scope attn}\n",
-    "a flag that is written twice": f"python pretrain_gpt.py {LOCAL} --cuda-graph-scope attn --cuda-graph-scope full\n",
-    "an array of two commands with other flags": (
-        'A=(--cuda-graph-impl local)\npython pretrain_gpt.py "${A[@]}" --cuda-graph-scope full\n'
-        'python pretrain_gpt.py "${A[@]}"\n'
-    ),
-    "a flag that may follow another": (
-        "A=(--cuda-graph-impl local --cuda-graph-scope attn)\nif [ $X ]; then A+=(--cuda-graph-scope full); fi\n"
-        'python pretrain_gpt.py "${A[@]}"\n'
-    ),
-    "a function that gets flags, too": (
-        'run() {\n  torchrun pretrain_gpt.py "$@" --cuda-graph-impl local --cuda-graph-scope full\n}\n'
-        "run --cuda-graph-scope attn\nrun --bf16\n"
-    ),
-    "a script of a shell that gets flags, too": (
-        "bash -c 'torchrun pretrain_gpt.py $@ --cuda-graph-impl local --cuda-graph-scope full' _ "
-        "--cuda-graph-scope attn\n"
-    ),
-    "an implementation that is elsewhere": "python pretrain_gpt.py $GRAPHS --cuda-graph-scope full_iteration\n",
-    "a here-document": "sbatch <<EOF\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\nEOF\n",
-    "a line after a comment": "torchrun pretrain_gpt.py \\\n  # --bf16 \\\n  --external-cuda-graph\n",
-    "flags that a command prints": "torchrun pretrain_gpt.py $(test $X && echo --enable-cuda-graph)\n",
-    "a word in quotes": 'A="--enable-cuda-graph"\ntorchrun pretrain_gpt.py "$A" --bf16\n',
-    "a word in quotes that would be empty": (
-        'A=--cuda-graph-scope=full\ntorchrun pretrain_gpt.py --cuda-graph-impl local "${A}"\n'
-    ),
-    "a word in quotes in an array": 'A=--enable-cuda-graph\nB=("$A" --bf16)\ntorchrun pretrain_gpt.py "${B[@]}"\n',
-    "a message": 'echo "use --cuda-graph-scope attn"\n',
-    "an override": "python train.py model.cuda_graph_scope=[attn]\n",
-    "an option of the script": 'case "$1" in\n  --cuda-graph-scope) SCOPE="$2" ;;\nesac\n',
-    "a newer command": "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-modules attn\n",
-}
+STAY = table_of(__name__, "STAY")
 SILENT = {
     "a trainer with values of its own",
     "a line of a string that is turned off",

@@ -19,6 +19,7 @@ from cgmigrate.megatron.types import Reader, Rejected
 from tests.support.files import write
 from tests.support.nightly import examples
 from tests.support.shell_judges import is_valid, recorded
+from tests.support.tables import table_of
 from tests.support.yaml_judges import context
 
 CONTEXT = context()
@@ -121,21 +122,7 @@ def test_a_site_has_what_hydra_reads(text: str) -> None:
 
 # --- forms ----------------------------------------------------------------------------------------
 
-REWRITTEN = {
-    "signs": ("++a.megatron_cfg.external_cuda_graph=true", "++a.megatron_cfg.cuda_graph_impl=transformer_engine"),
-    "a string that a command expands": (
-        'OPT="model.cuda_graph_impl=local model.cuda_graph_scope=[attn]"\npython t.py $OPT',
-        'OPT="model.cuda_graph_impl=local model.cuda_graph_modules=[attn]"\npython t.py $OPT',
-    ),
-    "the command of bash -c": (
-        'bash -c "t.py ++a.megatron_cfg.cuda_graph_impl=transformer_engine ++a.megatron_cfg.cuda_graph_scope=full"',
-        'bash -c "t.py ++a.megatron_cfg.cuda_graph_impl=transformer_engine ++a.megatron_cfg.cuda_graph_modules=[]"',
-    ),
-    "a new value with brackets is quoted": (
-        "a.override_transformer_config.cuda_graph_impl=local a.override_transformer_config.cuda_graph_scope=full",
-        "a.override_transformer_config.cuda_graph_impl=local a.override_transformer_config.cuda_graph_modules='[]'",
-    ),
-}
+REWRITTEN = table_of(__name__, "REWRITTEN")
 LEFT = {
     "a value that the shell computes": "++a.megatron_cfg.cuda_graph_scope=$SCOPE",
     "an override that deletes": "~a.megatron_cfg.cuda_graph_scope",

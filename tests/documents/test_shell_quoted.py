@@ -17,6 +17,7 @@ from cgmigrate.megatron.types import Capture, Reader, Rejected
 from tests.documents.test_shell_by_running import fixed
 from tests.support.nightly import examples
 from tests.support.shell_judges import is_valid, recorded, without_settings
+from tests.support.tables import table_of
 
 Run = Callable[..., Result]
 
@@ -118,18 +119,7 @@ def test_each_command_captures_the_same_in_quotes_of_any_depth(text: str, variab
 
 
 NEW = "--cuda-graph-impl full_iteration"
-FORMS = {
-    "a variable of the script": f"srun bash -c 'export X=1; G=\"{BOTH}\"; {RUN} $G'",
-    "a variable in double quotes": f'srun bash -c "G=\\"{BOTH}\\"; {RUN} \\$G"',
-    "a shell in a shell": f"ssh host \"bash -c '{RUN} {BOTH}'\"",
-    "the option of sbatch": f'sbatch --wrap="cd /tmp && {RUN} {BOTH} && echo done"',
-    "a container": f"docker exec c bash -c '{RUN} '\"$X\"' {BOTH}'",
-    "an array": f"bash -c 'A=({BOTH}); {RUN} \"${{A[@]}}\"'",
-    "eval sets a variable": f"eval 'A=\"{BOTH}\"'\n{RUN} $A",
-    "an exported variable": f"export G='{BOTH}'\nbash -c '{RUN} $G'",
-    "a script in a variable": f'S="cd /tmp && {RUN} {BOTH}"\nbash -c "$S"',
-    "commands in one string": f"su -c '{RUN} {BOTH}; {RUN} {BOTH}' user",
-}
+FORMS = table_of(__name__, "FORMS")
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -141,19 +131,7 @@ def test_a_script_in_quotes_is_rewritten(project: Path, cgmigrate: Run, name: st
     assert len(recorded(STARTERS + FORMS[name])) == FORMS[name].count(RUN)
 
 
-STAY = {
-    "an unknown reader": f'launch "{RUN} {BOTH}"',
-    "a variable that the shell does not export": f"G='{BOTH}'\nbash -c '{RUN} $G'",
-    "what is no script": f"bash -c '{RUN} {BOTH} ('",
-    "a script that is extended": f'S="cd /tmp && {RUN} --enable-cuda-graph"\nS+=" --cuda-graph-scope attn"\neval "$S"',
-    "arguments of a function of a script": (
-        f"bash -c 'f() {{ {RUN} \"$@\" --cuda-graph-scope attn; }}; f --enable-cuda-graph'"
-    ),
-    "arguments that a function passes on": (
-        f'g() {{ {RUN} "$@" --cuda-graph-scope attn; }}\nf() {{ g "$@"; }}\nf --enable-cuda-graph'
-    ),
-    "arguments of a script": f"bash -c '{RUN} \"$@\" --cuda-graph-impl local --cuda-graph-scope attn' _ {BOTH}",
-}
+STAY = table_of(__name__, "STAY")
 
 
 @pytest.mark.parametrize("name", STAY)

@@ -11,6 +11,7 @@ from click.testing import Result
 
 from cgmigrate.documents.shell import ShellDocument
 from tests.support.shell_judges import recorded
+from tests.support.tables import table_of
 
 Run = Callable[..., Result]
 
@@ -20,26 +21,7 @@ RUN = "torchrun pretrain_gpt.py"
 STRING = f'CG="{FLAG}"\n'
 ARRAY = f"ARGS=({FLAG} --bf16)\n"
 
-STAY = {
-    "quotes around a default": f'{STRING}{RUN} "${{CG:-}}"\n',
-    "quotes in an alternative": f'{STRING}{RUN} ${{CG:+"$CG"}}\n',
-    "quotes around another variable": f'{STRING}ALL=$CG\n{RUN} "$ALL"\n',
-    "quotes around another variable with an alternative": f'{STRING}ALL="${{CG}}"\n{RUN} "${{ALL:-}}"\n',
-    "an element of an array": f'{STRING}ARGS=(--bf16 "${{CG-}}")\n{RUN} "${{ARGS[@]}}"\n',
-    "an array without an index": f"{ARRAY}{RUN} $ARGS\n",
-    "an array without an index, in quotes": f'{ARRAY}{RUN} "${{ARGS}}"\n',
-    "an array without an index in a string": f'{ARRAY}ALL="--bf16 $ARGS"\n{RUN} $ALL\n',
-    "one element": f'{ARRAY}{RUN} "${{ARGS[1]}}" "${{ARGS[0]}}"\n',
-    "the rest of an array": f'{ARRAY}{RUN} "${{ARGS[@]:1}}"\n',
-    "an element that is deleted": f"{ARRAY}unset 'ARGS[0]'\n{RUN} \"${{ARGS[@]}}\"\n",
-    "another separator": f"IFS=$'\\n\\t'\n{STRING}{RUN} $CG\n",
-    "another separator in a function": f'{STRING}run() {{\n  local IFS=,\n  {RUN} $CG "$@"\n}}\nrun --bf16\n',
-    "an argument with a number": f"run() {{ {RUN} --name $1 $2 --lr $3; }}\n{STRING}run a $CG 1\n",
-    "an argument with a number, of a function with a keyword": (
-        f'function run {{\n  local flag="$1" lr=$2\n  shift 2\n  {RUN} "$flag" --lr $lr "$@"\n}}\nrun {FLAG} 1 --bf16\n'
-    ),
-    "a loop over words": f"{STRING}for flag in $CG --bf16; do\n  {RUN} $flag\ndone\n",
-}
+STAY = table_of(__name__, "STAY")
 
 
 @pytest.mark.parametrize("name", STAY)
@@ -56,17 +38,7 @@ def test_a_script_in_which_the_number_of_words_counts_stays(project: Path, cgmig
     assert recorded(replaced) != flat, "the case does not show what it is about"
 
 
-CHANGE = {
-    "a test": f'{STRING}if [ -n "$CG" ]; then echo "with $CG"; fi\n[[ -z "${{CG:-}}" ]] || {RUN} $CG\n',
-    "text for people": f'{STRING}echo "$CG"\n{RUN} ${{CG:-}} $CG\n',
-    "code for the shell": f'CMD="{RUN} {FLAG}"\neval "$CMD"\n',
-    "a part of a text": f'{STRING}bash -c "{RUN} $CG"\n{RUN} $CG\n',
-    "a default of an array": f'{ARRAY}{RUN} "${{ARGS[@]:-}}" "${{ARGS[@]+x}}"\n',
-    "a separator for one command": f'IFS=, read -r one two <<< "a,b"\n{STRING}{RUN} $CG\n',
-    "a separator with a blank": f"IFS=$' \\t\\n'\n{STRING}{RUN} $CG\n",
-    "arguments before the flags": f'run() {{\n  local name=$1; shift\n  {RUN} --name $name "$@"\n}}\nrun a {FLAG}\n',
-    "arguments of a script": f"{RUN} $1 {FLAG}\n",
-}
+CHANGE = table_of(__name__, "CHANGE")
 
 
 @pytest.mark.parametrize("name", CHANGE)

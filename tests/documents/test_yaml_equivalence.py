@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cgmigrate.documents.yaml import YamlDocument
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 TEXT = """\
 %YAML 1.1
@@ -71,46 +71,7 @@ def test_comments_and_blanks_are_no_content(old: str, new: str) -> None:
     assert refused(FIXED.replace(old, new, 1)) == ""
 
 
-CHANGES = [
-    # Values, and what they are.
-    ("num_layers: 2", "num_layers: 3"),
-    ("num_layers: 2", 'num_layers: "2"'),
-    ("num_layers: 2", "num_layers: !!str 2"),
-    ('name: "small"', 'name: "large"'),
-    ("full_iteration", "local"),
-    # Keys.
-    ("  empty:\n", ""),
-    ("  empty:\n", "  empty:\n  more: 1\n"),
-    ("  empty:\n", "  empty:\n  empty:\n"),
-    ("  cuda_graph_impl: full_iteration\n", ""),
-    ("  cuda_graph_impl: full_iteration\n", "  cuda_graph_impl: full_iteration\n  cuda_graph_impl: full_iteration\n"),
-    ("  cuda_graph_impl: full_iteration\n", "  cuda_graph_impl: full_iteration\n  cuda_graph_modules: []\n"),
-    # Settings under another prefix, of another mapping and of another document.
-    ("text.cuda_graph_impl: none", "cuda_graph_impl: none"),
-    ("  cuda_graph_impl: none\n  enable", "  cuda_graph_impl: local\n  enable"),
-    ("  enable_cuda_graph: false\n", ""),
-    ("cuda_graph_modules: [attn, mlp]", "cuda_graph_modules: [mlp, attn]"),
-    # Lists, nesting, tags.
-    ("[1, 2, {a: b}]", "[1, {a: b}]"),
-    ("[1, 2, {a: b}]", "[1, 2, {a: c}]"),
-    ("!list [", "["),
-    # Blocks of text.
-    ("    second\n", "    third\n"),
-    ("note: |\n", "note: |-\n"),
-    # Anchors, aliases and merges.
-    ("&defaults", "&default"),
-    ("  <<: *defaults\n", ""),
-    ("<<: *defaults", "merged: *defaults"),
-    ("again: *model", "again: 1"),
-    ("again: *model", "again: &model 1"),
-    # Documents.
-    ("...\n---\nsecond: document\ncuda_graph_modules: [attn, mlp]\n", ""),
-    ("...\n---\n", ""),
-    ("second: document", "---\nsecond: document"),
-    # What is no longer YAML.
-    ("ratio: 0.5", "ratio: [0.5"),
-    ("  ratio:", "   ratio:"),
-]
+CHANGES = table_of(__name__, "CHANGES")
 
 
 @pytest.mark.parametrize(("old", "new"), CHANGES, ids=[f"{old.strip()} - {new.strip()}"[:60] for old, new in CHANGES])

@@ -23,6 +23,7 @@ sys.path.insert(0, str(ROOT / "bench"))
 from bridge_recipes import compare, results_of
 
 from tests.support.nightly import nightly_only
+from tests.support.tables import table_of
 
 RELEASED = FETCHED / "megatron-bridge-0.6.2"
 RULES = RELEASED / "megatron/bridge/utils/cuda_graph.py"
@@ -61,44 +62,7 @@ def reset(cfg):
         cfg.model.cuda_graph_scope = []
 """
 TE = '    cfg.model.cuda_graph_impl = "transformer_engine"\n    cfg.model.cuda_graph_scope = ["attn"]\n'
-TRAPS = {
-    "helper_in_the_file": (
-        'def common(cfg):\n    if cfg.model.cuda_graph_impl == "none":\n        cfg.model.cuda_graph_scope = []\n\n\n'
-        f"def recipe():\n    cfg = plain_base()\n    common(cfg)\n{TE}    return cfg\n"
-    ),
-    "helper_in_another_file": f"def recipe():\n    cfg = plain_base()\n    reset(cfg)\n{TE}    return cfg\n",
-    "base_recipe_in_another_file": (
-        "def recipe():\n    cfg = base()\n    cfg.model.cuda_graph_scope = ['attn']\n    return cfg\n"
-    ),
-    "alias": (
-        f"def recipe():\n    cfg = base()\n    model = cfg.model\n{TE}"
-        "    model.cuda_graph_scope = ['attn']\n    return cfg\n"
-    ),
-    "changed_by_a_caller": (
-        f"def start():\n    cfg = plain_base()\n{TE}    return cfg\n\n\n"
-        "def recipe():\n    cfg = start()\n    setattr(cfg.model, 'cuda' + '_graph_scope', ['mlp'])\n    return cfg\n"
-    ),
-    "parameter": f"def change(cfg):\n{TE}\n\ndef recipe():\n    cfg = base()\n    change(cfg)\n    return cfg\n",
-    "field_default": (
-        "@dataclass\nclass Provider(GPTModelProvider):\n    cuda_graph_scope: list = ('mlp',)\n\n\n"
-        "def recipe():\n    cfg = ConfigContainer(model=Provider())\n"
-        "    cfg.model = Provider(cuda_graph_impl='transformer_engine', cuda_graph_scope=['attn'])\n    return cfg\n"
-    ),
-    "guard": (
-        "def supports(cfg):\n    return hasattr(cfg, 'cuda_graph_modules')\n\n\n"
-        "def recipe():\n    cfg = plain_base()\n    cfg.model.cuda_graph_impl = 'transformer_engine'\n"
-        "    if supports(cfg):\n        cfg.model.cuda_graph_modules = ['attn']\n"
-        "    else:\n        cfg.model.cuda_graph_scope = ['attn']\n    return cfg\n"
-    ),
-    "read_by_a_helper": (
-        "def use(cfg):\n    cfg.model.use_te_rng_tracker = 'attn' in (cfg.model.cuda_graph_scope or ())\n\n\n"
-        f"def recipe():\n    cfg = plain_base()\n{TE}    use(cfg)\n    return cfg\n"
-    ),
-    "made_here": (
-        "def recipe():\n    cfg = ConfigContainer(model=GPTModelProvider())\n"
-        f"{TE}    print(cuda_graph_module_names)\n    return cfg.train\n"
-    ),
-}
+TRAPS = table_of(__name__, "TRAPS")
 
 
 @pytest.fixture

@@ -12,20 +12,9 @@ from cgmigrate.lint.file_result import FileResult
 from cgmigrate.lint.run import Run
 from cgmigrate.megatron.releases import LAST_OLD
 from cgmigrate.project.options import RunOptions
+from tests.support.tables import table_of
 
-PAIRS = [
-    "gpt3_mcore_te_tp2_pp2_ep4_etp1_resume_torch_dist_attn_cudagraph",
-    "gpt3_moe_mcore_te_tp4_ep2_etp2_pp2_scoped_cudagraph",
-    "gpt3_moe_mcore_te_tp4_ep2_etp2_pp2_scoped_cudagraph_1node",
-    "gpt_dynamic_inference_cuda_graphs_pad_tp4_pp1_ep4_16B_logitsmatch",
-    "gpt_dynamic_inference_tp1_pp1_583m_cuda_graphs_fp8_logitsmatch",
-    "gpt_dynamic_inference_tp1_pp1_583m_cuda_graphs_logitsmatch_decode_graphs_only",
-    "gpt_dynamic_inference_tp1_pp1_dp8_583m_throughputtest_zmq",
-    "gpt_static_inference_cuda_graphs_pad_tp4_pp1_ep4_16B_logitsmatch",
-    "hybrid_dynamic_inference_tp1_ep8_nanov3_chunked_prefill",
-    "nemotron3_super_release_gb200",
-    "nemotron3_super_release_gb200_sm",
-]
+PAIRS = table_of(__name__, "PAIRS")
 LEGACY = re.compile(r"(?<![\w-])(--)?(enable|external)[_-]cuda[_-]graph\b|(?<![\w-])(--)?cuda[_-]graph[_-]scope\b")
 
 

@@ -17,6 +17,7 @@ from cgmigrate.lint.rules import Rule, load
 from cgmigrate.megatron.releases import OLDEST
 from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
+from tests.support.tables import from_table
 
 DOCS = ROOT / "docs"
 RULES = load()
@@ -60,15 +61,7 @@ def test_a_page_that_is_out_of_date_is_named(tmp_path: Path) -> None:
     assert page.read_bytes() == (DOCS / "rules/CG101.md").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("page", "statuses"),
-    [
-        ("writing-rules", (0, 0, 0)),
-        ("migrate", (1, 1, 1, 1, 0, 0)),
-        ("tutorial-nemo-rl", (1, 0, 1, 0, 0)),
-        ("tutorial-megatron-lm", (1, 0, 1, 0, 0)),
-    ],
-)
+@from_table
 def test_the_commands_of_a_page_end_as_it_says(page: str, statuses: tuple[int, ...]) -> None:
     assert module("follow").follow((DOCS / f"{page}.md").read_text(encoding="utf-8")).statuses == statuses
 

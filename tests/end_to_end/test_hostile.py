@@ -16,6 +16,7 @@ from click.testing import Result
 from cgmigrate.lint import planning
 from cgmigrate.megatron.packages import core
 from cgmigrate.project.options import FORMATS
+from tests.support.tables import table_of
 
 Command = Callable[..., Result]
 REWRITABLE = "megatron_cfg:\n  enable_cuda_graph: true\n"
@@ -149,17 +150,7 @@ teacher:
 # --- streams and folders -------------------------------------------------------------------------------
 
 
-PRINTED = {
-    "text": ("check", "ok.yaml"),
-    "JSON": ("check", "--format", "json", "ok.yaml"),
-    "diff": ("fix", "--diff", "ok.yaml"),
-    "version": ("--version",),
-    "help": ("--help",),
-    "help of a command": ("check", "--help"),
-    "a command that helps": ("help",),
-    "explanation": ("explain", "CG102"),
-    "rules": ("rules",),
-}
+PRINTED = table_of(__name__, "PRINTED")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
@@ -222,19 +213,7 @@ def test_a_deleted_working_directory_is_one_line(tmp_path: Path) -> None:
 
 # --- files that cgmigrate opens by itself --------------------------------------------------------------
 
-PLACES = {
-    "rule": ("team/x.yaml", ("check", "--rules", "team", "ok.yaml")),
-    "rules test": ("team/x.yaml", ("rules", "test", "team")),
-    "baseline": ("known.json", ("check", "--baseline", "known.json", "ok.yaml")),
-    "configuration": ("own.toml", ("check", "--config", "own.toml", "ok.yaml")),
-    "cgmigrate.toml": ("cgmigrate.toml", ("check", "ok.yaml")),
-    "pyproject.toml": ("pyproject.toml", ("check", "ok.yaml")),
-    "uv.lock": ("uv.lock", ("check", "ok.yaml")),
-    "setup.cfg": ("setup.cfg", ("check", "ok.yaml")),
-    "requirements.txt": ("requirements.txt", ("check", "ok.yaml")),
-    "ignore file": (".gitignore", ("check", ".")),
-    "after": ("after.yaml", ("verify", "--after", "after.yaml", "ok.yaml")),
-}
+PLACES = table_of(__name__, "PLACES")
 KINDS = ("fifo", "device", "folder", "dangling link", "link to itself")
 
 
@@ -283,19 +262,7 @@ def test_a_file_that_is_too_large_for_its_kind_is_not_read(project: Path, cgmigr
     assert "own.toml: the configuration cannot be read: more than 4,194,304 bytes" in result.stderr
 
 
-DEEP_RULES = {
-    "flow": "[" * 200_000,
-    "closed flow": "[" * 3_000 + "]" * 3_000,
-    "block": "".join("  " * depth + "a:\n" for depth in range(1_000)),
-    "dashes": "- " * 100_000 + "a",
-    "aliases": "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 30)),
-    "a date that is none": "id: 2024-99-99\n",
-    "a number as key": "1: 2\n",
-    "a list": "- 1\n",
-    "nothing": "",
-    "a list as key": "? [a]\n: b\n",
-    "two documents": "a: 1\n---\nb: 2\n",
-}
+DEEP_RULES = table_of(__name__, "DEEP_RULES")
 
 
 @pytest.mark.parametrize("name", DEEP_RULES)

@@ -52,6 +52,8 @@ def test_every_budget_is_of_folders_that_exist() -> None:
 def test_every_table_of_cases_is_that_of_a_test() -> None:
     for path in TABLES.glob("*/*.yaml"):
         module = ROOT / f"tests/{path.parent.name}/test_{path.stem}.py"
-        tests = re.findall(r"@from_table\n(?:.*\n)*? *def (\w+)\(", module.read_text(encoding="utf-8"))
+        text = module.read_text(encoding="utf-8")
+        tests = re.findall(r'table_of\(__name__, "(\w+)"\)', text)
+        tests += re.findall(r"@from_table\n(?:.*\n)*? *def (\w+)\(", text)
         names = yaml.safe_load(path.read_text(encoding="utf-8"))
         assert [name.rpartition(".")[2] for name in names] == tests, path

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.checkouts import staged
+from tests.support.tables import table_of
 
 RECIPE = """\
 from megatron.bridge.models.gpt_provider import GPTModelProvider
@@ -40,20 +41,7 @@ def main():
     {}
     pretrain(cfg)
 """
-FOLLOWED = {
-    "a loop": "for one in cfg.model.cuda_graph_scope or []: count(one)",
-    "a test": "if 'attn' in (cfg.model.cuda_graph_scope or []): count(cfg)",
-    "a test of a variable": "scope = cfg.model.cuda_graph_scope\n    if scope: count(scope)",
-    "a value": "cfg.dataset.seen = 1 if 'attn' in cfg.model.cuda_graph_scope else 2",
-    "a setting of another object": "cfg.dataset.has_graphs = 'attn' in cfg.model.cuda_graph_scope",
-    "an expression": "cfg.model.cuda_graph_scope and count(cfg)",
-    "a number": "for _ in range(len(cfg.model.cuda_graph_scope or [])): count(cfg)",
-    "an environment variable": "import os; os.environ['G'] = str(cfg.model.cuda_graph_scope)",
-    "an early end": "if 'attn' not in cfg.model.cuda_graph_scope: return None\n    count(cfg)",
-    "an error": "if 'attn' not in cfg.model.cuda_graph_scope: raise ValueError",
-    "a name in a text": "if getattr(cfg.model, 'cuda_graph_scope', None): count(cfg)",
-    "a lambda": "test = lambda one: 'attn' in one.model.cuda_graph_scope\n    if test(cfg): count(cfg)",
-}
+FOLLOWED = table_of(__name__, "FOLLOWED")
 NOT_FOLLOWED = {
     "the truth of a value": "if not cfg.model.cuda_graph_scope: return None\n    count(cfg)",
     "names in a loop": "for name in ('cuda_graph_scope',):\n        if getattr(cfg.model, name, None): count(cfg)",

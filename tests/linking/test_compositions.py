@@ -15,7 +15,7 @@ from cgmigrate.linking.compositions import CompositionError, compositions_of
 from tests.support.compositions import composed_by_hydra, merged, yaml_files
 from tests.support.files import write
 from tests.support.nightly import examples
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 pytest.importorskip("hydra")
 
@@ -68,26 +68,7 @@ def texts(draw: st.DrawFn, mark: str, groups: list[str]) -> str:
 
 
 OF_M, OF_O = ["n", "k", "/o"], ["n", "k"]
-NESTED: dict[str, list[str]] = {
-    "base": ["/o", "m"],
-    "m/x": OF_M,
-    "m/y": OF_M,
-    "m/n/x": ["/o"],
-    "m/n/y": ["k"],
-    "m/k/x": ["k"],
-    "m/k/k/y": [],
-    "o/x": OF_O,
-    "o/y": OF_O,
-    "o/n/x": ["../m/k"],
-    "o/k/y": ["k"],
-    "o/k/x": [],
-    "common": [],
-    "m/common": [],
-    "m/n/common": [],
-    "m/k/common": [],
-    "o/common": [],
-    "o/k/common": [],
-}
+NESTED: dict[str, list[str]] = table_of(__name__, "NESTED")
 """The files, each with the groups that its defaults list may choose of; no file includes itself."""
 
 

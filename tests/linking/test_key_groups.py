@@ -18,7 +18,7 @@ from cgmigrate.megatron.settings import FIELDS
 from cgmigrate.megatron.types import Reader, Rejected
 from tests.support.checkouts import staged
 from tests.support.files import write
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 HEAD = "policy:\n  transformer_config:\n    num_layers: 2\n"
 RECIPES = {
@@ -31,36 +31,7 @@ RECIPES = {
 }
 """What a recipe sets under ``policy.transformer_config``."""
 NAMES = '("num_layers", "enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope")'
-COPIES = {
-    "a loop": f"""
-def apply(config, model_cfg):
-    for k in {NAMES}:
-        if k in config["transformer_config"]:
-            setattr(model_cfg, k, config["transformer_config"][k])
-""",
-    "a function of the mapping": f"""
-def copy(mcfg, model_cfg):
-    for k in {NAMES}:
-        if k in mcfg:
-            setattr(model_cfg, k, mcfg[k])
-def apply(config, model_cfg):
-    copy(config["transformer_config"], model_cfg)
-""",
-    "NeMo-RL's knobs": """
-def apply(config, model_cfg):
-    _opt_knobs = [
-        "num_layers",
-        "enable_cuda_graph",  # with a comment
-        "external_cuda_graph",
-        # a line of its own
-        "cuda_graph_scope",
-    ]
-    for _k in _opt_knobs:
-        if _k in config["transformer_config"] and hasattr(model_cfg, _k):
-            setattr(model_cfg, _k, config["transformer_config"][_k])
-            print(f"applied {_k}={config['transformer_config'][_k]}")
-""",
-}
+COPIES = table_of(__name__, "COPIES")
 """Code that copies the settings of a mapping to an object."""
 
 
@@ -193,20 +164,7 @@ def test_a_key_that_keeps_its_value_keeps_its_type(project: Path, cgmigrate, ann
     assert "cuda_graph_modules: [attn]" in filled.read_text()
 
 
-SET_BY = {
-    "on an object of another name": ("pkg/other.py", "def stop(args):\n    args.external_cuda_graph = False\n"),
-    "in the same file": (
-        "pkg/setup.py",
-        EXAMPLE + "\ndef freeze(reference):\n    reference.cuda_graph_impl = 'none'\n",
-    ),
-    "on an object of that name": ("pkg/other.py", "def stop(self):\n    self.model_cfg.cuda_graph_impl = 'none'\n"),
-    "in a dict": ("pkg/other.py", "DEFAULTS = {'external_cuda_graph': True}\n"),
-    "by a test": ("pkg/setup.py", EXAMPLE + "\ndef on(cfg):\n    return 'cuda_graph_impl' in cfg\n"),
-    "by a pop": ("pkg/other.py", "def stop(config):\n    config['megatron_cfg'].pop('cuda_graph_impl', None)\n"),
-    "in an f-string": ("pkg/other.py", "def text(on):\n    return f'megatron_cfg:\\n  external_cuda_graph: {on}'\n"),
-    "in a template": ("pkg/setup.py", EXAMPLE + 'TEMPLATE = "external_cuda_graph: {}"\n'),
-    "in a mapping": ("pkg/other.py", "def stop(config):\n    config['megatron_cfg']['cuda_graph_impl'] = 'none'\n"),
-}
+SET_BY = table_of(__name__, "SET_BY")
 
 
 @pytest.mark.parametrize(("name", "code"), SET_BY.values(), ids=SET_BY)
@@ -221,27 +179,7 @@ def test_code_that_sets_a_setting_by_itself_makes_the_set_unsafe(
     assert (setup.read_text() == EXAMPLE or name == "pkg/setup.py") and filled.read_text() == CAPTURED
 
 
-VALUES = {
-    "a module": ("config['megatron_cfg']['cuda_graph_scope'] = ['mlp']\n", True),
-    "an implementation": ("config['megatron_cfg']['cuda_graph_scope'] = 'full_iteration'\n", False),
-    "a variable with both": (
-        "for scope in (['mlp'], 'full_iteration'):\n    config['cuda_graph_scope'] = scope\n",
-        False,
-    ),
-    "a variable of modules": ("for scope in (['mlp'], ['attn']):\n    config['cuda_graph_scope'] = scope\n", True),
-    "a value from outside": ("config['cuda_graph_scope'] = sys.argv[1]\n", False),
-    "a copy": ("model.cuda_graph_scope = config['megatron_cfg']['cuda_graph_scope']\n", True),
-    "a value that is added": ("config['cuda_graph_scope'] += ['full_iteration']\n", False),
-    "a value that is appended": ("scope = config['cuda_graph_scope']\nscope.append('full_iteration')\n", False),
-    "a key that is deleted": ("del config['cuda_graph_scope']\n", False),
-    "a default": ("class C:\n    cuda_graph_scope: str = 'full_iteration'\n", False),
-    "a default of modules": ("class C:\n    cuda_graph_scope: str = 'attn'\n", True),
-    "a text": ("TEXT = 'megatron_cfg:\\n  cuda_graph_scope: attn\\n'\n", True),
-    "another text": ("TEXT = 'megatron_cfg:\\n  cuda_graph_scope: full_iteration\\n'\n", False),
-    "a list in a text": ("TEXT = 'megatron_cfg:\\n  cuda_graph_scope:\\n  - full_iteration\\n'\n", False),
-    "a text to fill": ("TEXT = 'megatron_cfg:\\n  cuda_graph_scope: {}\\n'.format('full_iteration')\n", False),
-    "names with values": ("c.update(zip(['cuda_graph_scope', 'x'], [['full_iteration'], 3]))\n", False),
-}
+VALUES = table_of(__name__, "VALUES")
 
 
 @pytest.mark.parametrize(("code", "moves"), VALUES.values(), ids=VALUES)
@@ -312,53 +250,7 @@ def test_a_configuration_beside_the_code_is_rewritten_with_it(project: Path, cgm
     assert 'for k in ("cuda_graph_impl",):' in setup.read_text()
 
 
-NOT_COPIED = {
-    "a setting that the code does not copy": (
-        EXAMPLE,
-        CAPTURED + "    cuda_graph_scope: [attn]\n",
-        "pkg/setup.py:3 also uses",
-    ),
-    "other code that reads the key": (
-        EXAMPLE + "\ndef uses_graphs(config):\n    return config['megatron_cfg']['external_cuda_graph']\n",
-        CAPTURED,
-        "pkg/setup.py:",
-    ),
-    "a loop that does more": (
-        EXAMPLE.replace("            setattr", "            k = k.lower()\n            setattr"),
-        CAPTURED,
-        "pkg/setup.py:",
-    ),
-    "an interpolation": (
-        EXAMPLE,
-        CAPTURED + "log: ${policy.megatron_cfg.external_cuda_graph}\n",
-        "conf/recipe.yaml:4 also uses",
-    ),
-    "a value that changes": (
-        EXAMPLE.replace('config["megatron_cfg"][k])', 'not config["megatron_cfg"][k])'),
-        CAPTURED,
-        "pkg/setup.py:",
-    ),
-    "a loop without a test": (
-        EXAMPLE.replace('        if k in config["megatron_cfg"]:\n    ', ""),
-        CAPTURED,
-        "pkg/setup.py:",
-    ),
-    "a TypedDict with a required key": (
-        EXAMPLE + "\nclass C(TypedDict):\n    external_cuda_graph: bool\n",
-        CAPTURED,
-        "pkg/setup.py:",
-    ),
-    "attributes of an unknown object": (
-        "def apply(config, model_cfg):\n    model_cfg.external_cuda_graph = config.megatron_cfg.external_cuda_graph\n",
-        CAPTURED,
-        "pkg/setup.py:2 also uses",
-    ),
-    "a built configuration": (
-        EXAMPLE.replace("    for k", "    model_cfg = TransformerConfig()\n    for k", 1),
-        CAPTURED,
-        "pkg/setup.py:",
-    ),
-}
+NOT_COPIED = table_of(__name__, "NOT_COPIED")
 
 
 @pytest.mark.parametrize(("code", "recipe", "reason"), NOT_COPIED.values(), ids=NOT_COPIED)

@@ -10,55 +10,10 @@ import pytest
 from cgmigrate.project.file_search import FileSearch
 from tests.support.checkouts import staged
 from tests.support.files import write
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
-READERS = {
-    "an attribute that setattr sets": 'setattr(config, "external_cuda_graph", True)\n',
-    "an attribute that is set": 'config.model.cuda_graph_scope = ["attn"]\n',
-    "an attribute": "scope = cfg.model.cuda_graph_scope\n",
-    "getattr": 'scope = getattr(config, "cuda_graph_scope", None)\n',
-    "get of a path": 'scope = OmegaConf.select(config, "model.cuda_graph_scope")\n',
-    "a membership test": 'if "external_cuda_graph" in cfg:\n    pass\n',
-    "a list of names": 'for name in ("cuda_graph_scope", "num_layers"):\n    setattr(cfg, name, config[name])\n',
-    "a set of names": 'ALLOWED = {"cuda_graph_scope", "num_layers"}\n',
-    "a constant": 'KEY = "external_cuda_graph"\nvalue = config[KEY]\n',
-    "a default": 'def read(config, key="external_cuda_graph"):\n    return config[key]\n',
-    "an item getter": 'value = itemgetter("external_cuda_graph")(config)\n',
-    "a function of the project": 'value = read(config, key="external_cuda_graph")\n',
-    "a comparison": 'value = [v for k, v in config.items() if k == "external_cuda_graph"]\n',
-    "a pattern": 'match config:\n    case {"external_cuda_graph": value}:\n        pass\n',
-    "a value of a dict": 'NAMES = {"graphs": "external_cuda_graph"}\n',
-    "a parameter": "def build(layers, external_cuda_graph=False, **others):\n    pass\n",
-    "a parameter on a line of its own": "def build(\n    layers,\n    external_cuda_graph=False,\n):\n    pass\n",
-    "a parameter behind a star": "def build(*, external_cuda_graph):\n    pass\n",
-    "a parameter of a lambda": "build = lambda external_cuda_graph: 1\n",
-    "a dataclass": "@dataclass\nclass Config:\n    external_cuda_graph: bool = False\n",
-    "words of a text": 'KEYS = "num_layers external_cuda_graph".split()\n',
-    "a named tuple": 'Options = namedtuple("Options", "layers external_cuda_graph")\n',
-    "a text that is replaced": 'text = text.replace("external_cuda_graph: true", "external_cuda_graph: false")\n',
-    "a search": 'on = re.search(r"external_cuda_graph:\\s*true", text)\n',
-    "a text in a text": 'on = "external_cuda_graph: true" in text\n',
-    "a keyword": "build(external_cuda_graph=True)\n",
-    "a pair of a name and a value": 'for name, no in (("external_cuda_graph", 0),):\n    setattr(cfg, name, no)\n',
-    "a dict that is made": 'config = {"cuda_graph_scope": ["attn"]}\n',
-    "a dict of keywords": "config = dict(external_cuda_graph=True)\n",
-    "a schema": 'SCHEMA = {"properties": {"external_cuda_graph": {"type": "boolean"}}}\n',
-    "types": 'TYPES = {"cuda_graph_scope": str}\n',
-    "another name for it": 'NAMES = {"external_cuda_graph": "te_graphs"}\n',
-    "defaults": 'DEFAULTS = {"external_cuda_graph": True}\n',
-    "defaults as keywords": "default_model = dict(\n    external_cuda_graph=True,\n)\n",
-    "a dict with another one in it": 'config = {"external_cuda_graph": False, **config}\n',
-    "an operator": 'config |= {"external_cuda_graph": False}\n',
-    "an update": "config.update(external_cuda_graph=False)\n",
-    "a copy": "config = dict(config, external_cuda_graph=False)\n",
-    "YAML in an f-string": 'text = f"  external_cuda_graph: {on}"\n',
-    "YAML for format": 'text = "  external_cuda_graph: {}".format(on)\n',
-    "YAML for an operator": 'text = "x: 1\\n  external_cuda_graph: %s" % on\n',
-    "YAML in a template": "text = Template('model: {external_cuda_graph: $on}')\n",
-    "JSON": "text = '{\"external_cuda_graph\": ' + on\n",
-    "YAML in lines": 'TEXT = f"""\nmodel:\n  cuda_graph_scope: {scope}\n"""\n',
-}
+READERS = table_of(__name__, "READERS")
 MOVED = {
     "a subscript": 'cfg.scope = config["megatron_cfg"]["cuda_graph_scope"]\n',
     "get": 'scope = config.get("cuda_graph_scope", [])\n',
@@ -81,25 +36,7 @@ OTHER_LINES = {
     "an option": 'parser.add_argument("--external-cuda-graph", action="store_true")\n',
     "words on lines of their own": 'KEYS = """\nexternal_cuda_graph\nnum_layers\n""".split()\n',
 }
-TEXTS = {
-    "a template that sets it": ("a.yaml.j2", "model:\n  external_cuda_graph: {{ graphs }}\n"),
-    "a schema": ("s.json", '{"properties": {\n "external_cuda_graph": {"type": "boolean"}}}\n'),
-    "a schema in YAML": ("s.yaml", "properties:\n  external_cuda_graph:\n    type: boolean\n"),
-    "names in JSON": ("keys.json", '["layers",\n "external_cuda_graph"]\n'),
-    "names in YAML": ("keys.yaml", "keys:\n  - external_cuda_graph\n"),
-    "names in one line": ("keys.yaml", "# keys\nkeys: [layers, external_cuda_graph]\n"),
-    "names in a text": ("keys.txt", "layers\nexternal_cuda_graph\n"),
-    "a script": ("run.sh", "#!/bin/sh\nsed -i s/external_cuda_graph:.true/x/ a.yaml\n"),
-    "a query": ("run.sh", "#!/bin/sh\nyq -i '.model.external_cuda_graph = true' a.yaml\n"),
-    "code in a script": ("run.sh", "python - <<E\nx = config['external_cuda_graph']\nE\n"),
-    "code without a suffix": ("bin/run", "import yaml\nx = c.get('external_cuda_graph', 0)\n"),
-    "a test": ("bin/run", 'import yaml\nif "external_cuda_graph" in c: pass\n'),
-    "a notebook": ("a.ipynb", '{"source": ["",\n "x = config.external_cuda_graph"]}\n'),
-    "a subscript": ("a.ipynb", '{"source": ["",\n "x = c[\\"external_cuda_graph\\"]"]}\n'),
-    "a template": ("a.j2", "# graphs\ngraphs: {{ model.external_cuda_graph }}\n"),
-    "an interpolation": ("b.yaml", "log:\n  graphs: ${model.external_cuda_graph}\n"),
-    "other code": ("main.rs", 'fn main() {\n    config["external_cuda_graph"]; }\n'),
-}
+TEXTS = table_of(__name__, "TEXTS")
 """Files that read a key on line 2."""
 NO_READERS = {
     "a block": ("b.yaml", "other:\n  cuda_graph_scope:\n    - attn\n"),
@@ -176,33 +113,8 @@ def test_a_key_that_no_code_reads_beside_its_new_name_is_no_safe_fix(project: Pa
     assert "src/setup.py:" in result.stdout
 
 
-OWN_VALUES = {
-    "merged over the file": 'def f(c, m):\n    vars(m).update(c["model"] | {"cuda_graph_impl": "none"})\n',
-    "keyword beside the keys": 'def f(c):\n    return Provider(cuda_graph_impl="none", **c["model"])\n',
-    "Megatron's own class": (
-        "from megatron.core.transformer import TransformerConfig\n"
-        'f = lambda c: TransformerConfig(cuda_graph_impl="none", **c["model"])\n'
-    ),
-    "attribute": 'def f(c, m):\n    vars(m).update(c["model"])\n    m.cuda_graph_impl = "none"\n',
-    "setattr": 'def f(c, m):\n    vars(m).update(c["model"])\n    setattr(m, "cuda_graph_impl", "none")\n',
-    "item": 'def f(c):\n    c["model"]["cuda_graph_impl"] = "none"\n',
-    "pair": 'PAIRS = [("cuda_graph_impl", "none")]\n',
-    "text": 'import yaml\nON = "none"\nBASE = yaml.safe_load(f"  cuda_graph_impl: {ON}")\n',
-    "not valid": "x = (\ncuda_graph_impl\n",
-}
-NO_OWN_VALUES = {
-    "copy": 'def f(c, m):\n    m.cuda_graph_impl = c["model"].get("cuda_graph_impl", "none")\n',
-    "parameter": "def f(m, cuda_graph_impl):\n    return m(cuda_graph_impl=cuda_graph_impl)\n",
-    "object of its own": (
-        "from megatron.core.transformer import TransformerConfig\n"
-        'one = TransformerConfig(num_layers=1, cuda_graph_impl="local")\n'
-    ),
-    "class of settings": (
-        'class Config:\n    cuda_graph_impl: str = "none"\n\n'
-        '    def check(self):\n        self.cuda_graph_impl = "local"\n'
-    ),
-    "names": 'NAMES = ("cuda_graph_impl", "cuda_graph_modules")\n',
-}
+OWN_VALUES = table_of(__name__, "OWN_VALUES")
+NO_OWN_VALUES = table_of(__name__, "NO_OWN_VALUES")
 
 
 @pytest.mark.parametrize("code", OWN_VALUES.values(), ids=OWN_VALUES)

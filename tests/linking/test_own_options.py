@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.files import write
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 FLAGS = "--cuda-graph-scope attn --tensor-model-parallel-size 2"
 OF_MEGATRON = "#!/bin/bash\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\n"
@@ -19,96 +19,10 @@ TABLE = (
     '        parser.add_argument("--" + name.replace("_", "-"), type=kind)\n'
 )
 
-OWN = {
-    "python": {"team/train.py": PARSER, "run.sh": f"python team/train.py {FLAGS}"},
-    "its folder is computed": {"team/train.py": PARSER, "run.sh": f'torchrun "$HERE/train.py" {FLAGS}'},
-    "a module": {"team/train.py": PARSER, "run.sh": f"torchrun -m team.train {FLAGS}"},
-    "an array": {"team/train.py": PARSER, "run.sh": f'ARGS=({FLAGS})\npython team/train.py "${{ARGS[@]}}"'},
-    "a program that is not known": {"team/train.py": PARSER, "run.sh": f'$LAUNCH "$PROGRAM" {FLAGS}'},
-    "slurm": {"train.py": PARSER, "job.sbatch": f"#!/bin/bash\nsrun python train.py {FLAGS}"},
-    "imported": {
-        "team/train.py": "from team.options import parser\n",
-        "team/options.py": PARSER,
-        "run.sh": f"python team/train.py {FLAGS}",
-    },
-    "imported from its package": {
-        "team/train.py": "from .options import parser\n",
-        "team/options/__init__.py": "from .graphs import parser\n",
-        "team/options/graphs.py": PARSER,
-        "run.sh": f"python team/train.py {FLAGS}",
-    },
-    "from a folder of the search path": {
-        "train.py": 'import sys\n\nsys.path.append("lib")\nfrom options import parser\n',
-        "lib/options.py": PARSER,
-        "run.sh": f"python train.py {FLAGS}",
-    },
-    "imported by a computed name": {
-        "train.py": 'from importlib import import_module\n\nimport_module(f"options_{kind}")\n',
-        "options_gpt.py": PARSER,
-        "run.sh": f"python train.py {FLAGS}",
-    },
-    "a table": {"train.py": f"from options import add\n{TABLE}", "run.sh": f"python train.py {FLAGS}"},
-    "click": {
-        "train.py": 'import click\n\n@click.command()\n@click.option("--cuda-graph-scope/--none")\ndef main(): ...\n',
-        "run.sh": f"python train.py {FLAGS}",
-    },
-    "tyro": {
-        "train.py": "import tyro\n\nclass Options:\n    cuda_graph_scope: str = ''\n\ntyro.cli(Options)\n",
-        "run.sh": f"python train.py {FLAGS}",
-    },
-    "fire": {
-        "train.py": "import fire\n\ndef main(cuda_graph_scope): ...\n\nfire.Fire(main)\n",
-        "run.sh": f"python train.py {FLAGS}",
-    },
-    "sys.argv": {
-        "train.py": 'import sys\n\nscope = sys.argv[sys.argv.index("--cuda-graph-scope") + 1]\n',
-        "run.sh": f"python train.py {FLAGS}",
-    },
-    "getopt": {
-        "train.py": 'import getopt, sys\n\ngetopt.getopt(sys.argv[1:], "", ["cuda-graph-scope="])\n',
-        "run.sh": f"python train.py {FLAGS}",
-    },
-    "docopt": {
-        "train.py": '"""Usage: train.py [--cuda-graph-scope=<at>]"""\nfrom docopt import docopt\n\ndocopt(__doc__)\n',
-        "run.sh": f"python train.py {FLAGS}",
-    },
-    "a script": {
-        "run.sh": f"./train.sh {FLAGS}",
-        "train.sh": '#!/bin/bash\ncase "$1" in\n  --cuda-graph-scope) SCOPE=$2; shift ;;\nesac\n',
-    },
-    "a script of a shell": {
-        "run.sh": f"bash train.sh {FLAGS}",
-        "train.sh": '#!/bin/bash\nif [[ "$1" == "--cuda-graph-scope" ]]; then SCOPE=$2; fi\n',
-    },
-    "a list in code": {
-        "team/train.py": PARSER,
-        "run.py": (
-            "import subprocess\n\nsubprocess.run(\n    ['python', 'team/train.py', '--cuda-graph-scope', 'attn',"
-            " '--tensor-model-parallel-size', '2']\n)\n"
-        ),
-    },
-}
+OWN = table_of(__name__, "OWN")
 """Projects with flags of their own, by what they have to be recognised by."""
 
-OF_OTHERS = {
-    "no parser": {"run.sh": OF_MEGATRON},
-    "a parser of another program": {"tools/infer.py": PARSER, "run.sh": OF_MEGATRON},
-    "a program that imports no parser": {
-        "tools/infer.py": PARSER,
-        "pretrain_own.py": "from megatron.training import pretrain\n",
-        "run.sh": OF_MEGATRON.replace("pretrain_gpt", "pretrain_own"),
-    },
-    "a list of arguments": {
-        "pretrain_gpt.py": "import launch\n",
-        "launch.py": 'import subprocess\n\nsubprocess.run(["other", "--cuda-graph-scope", "attn"])\n',
-        "run.sh": OF_MEGATRON,
-    },
-    "another spelling": {
-        "pretrain_gpt.py": PARSER.replace("--cuda-graph-scope", "--cuda_graph_scope"),
-        "run.sh": OF_MEGATRON,
-    },
-    "a test": {"tests/test_run.py": PARSER, "run.sh": OF_MEGATRON.replace("pretrain_gpt.py", "$PROGRAM")},
-}
+OF_OTHERS = table_of(__name__, "OF_OTHERS")
 """Projects whose flags are Megatron's."""
 
 
@@ -147,34 +61,7 @@ def test_a_flag_of_megatron_is_rewritten(files: Mapping[str, str], tmp_path: Pat
 PARSED = "from megatron.training import get_args\nfrom megatron.training.arguments import parse_args\n\n"
 STARTED = "#!/bin/bash\ntorchrun train.py --enable-cuda-graph --tensor-model-parallel-size 2\n"
 
-READ = {
-    "before it is checked": "args = parse_args()\nif args.enable_cuda_graph:\n    args.te_rng_tracker = True\n",
-    "with a default": 'args = parse_args()\ngraphs = getattr(args, "enable_cuda_graph", True)\n',
-    "of a call": "graphs = get_args().enable_cuda_graph\n",
-    "under another name": "flags_of_run = parse_args()\ngraphs = flags_of_run.enable_cuda_graph\n",
-    "of an attribute": "def run(self):\n    return self.args.enable_cuda_graph\n",
-    "of a namespace": "def run(space: Namespace):\n    return space.enable_cuda_graph\n",
-    "of a dict": 'graphs = vars(parse_args())["enable_cuda_graph"]\n',
-    "with get": 'graphs = vars(get_args()).get("enable_cuda_graph")\n',
-    "as a name": 'args = get_args()\nknown = "enable_cuda_graph" in args\n',
-    "of a parameter": "def tweak(margs):\n    return margs.enable_cuda_graph\n",
-    "of a tuple": "ns, _ = parser.parse_known_args()\ngraphs = ns.enable_cuda_graph\n",
-    "of another name for it": "args = parse_args()\na = args\ngraphs = a.enable_cuda_graph\n",
-    "of a copy": "import copy\n\nold = copy.deepcopy(get_args())\ngraphs = old.enable_cuda_graph\n",
-    "of each name": 'on = [n for n in ("enable_cuda_graph", "external_cuda_graph") if getattr(get_args(), n)]\n',
-    "by a constant": 'KEY = "enable_cuda_graph"\ngraphs = getattr(get_args(), KEY)\n',
-    "of keywords": "def f(*, enable_cuda_graph=False, **rest): ...\n\nf(**vars(get_args()))\n",
-    "of a record": "class Run:\n    enable_cuda_graph: bool = False\n\nRun(**vars(get_args()))\n",
-    "by default": "def extra(parser):\n    parser.set_defaults(enable_cuda_graph=True)\n",
-    "updated": "vars(get_args()).update(enable_cuda_graph=False)\n",
-    "in code of another release": "args = get_args()\nprint 'x', args.enable_cuda_graph\n",
-    "that are set": "args = parse_args()\nif args.debug:\n    args.enable_cuda_graph = False\n",
-    "of a configuration": "def run(config):\n    return config.enable_cuda_graph\n",
-    "by name": 'def run(config):\n    return getattr(config, "enable_cuda_graph", False)\n',
-    "of one that the arguments make": (
-        "config = core_transformer_config_from_args(get_args())\nif config.enable_cuda_graph:\n    pass\n"
-    ),
-}
+READ = table_of(__name__, "READ")
 """Programs that use the value of a flag, by how they do."""
 
 NOT_READ = {

@@ -19,41 +19,12 @@ from tests.support.nightly import nightly_only
 from tests.support.paths import FETCHED
 from tests.support.plans import examine
 from tests.support.release_judges import printed
+from tests.support.tables import table_of
 
 RULES = load()
 OWNERS = ecosystems.load()
 SHARED_EXPERTS = "GTP + local CUDA graphs that capture shared_experts"
-SAID = {
-    "CG402": ("full recompute is only supported with full iteration CUDA graph",),
-    "CG403": ("CUDA graphs not supported with CPU offloading",),
-    "CG404": (
-        "moe cuda graph is only supported for MoE",
-        "moe cuda graph is only supported with drop-padding MoE",
-        "mlp cuda graph is only supported for dense layers",
-        "moe_preprocess cuda graph is not supported when there are DtoH copies",
-    ),
-    "CG405": (
-        "moe recompute is not supported with moe_router CUDA graph",
-        "attention dropout is not supported with graphed attention",
-        "hidden dropout is not supported with graphed MLP/MoE",
-        "moe_input_jitter_eps is not supported with graphed moe recomputation",
-        SHARED_EXPERTS,
-    ),
-    "CG406": (
-        "fine-grained activation offloading with cuda_graph_impl='local' only supports offload_modules",
-        "fine-grained activation offloading with cuda_graph_impl='local' is not supported with whole-layer",
-        "fine-grained activation offloading is only supported with transformer_engine",
-        "Token-drop MoE is temporarily not supported with activation offloading",
-        "cuda_graph_warmup_steps must be greater than 0",
-        "fine_grained_offloading_max_inflight_offloads must be a non-negative integer",
-    ),
-    "CG407": ("CUDA graph scope on moe and mlp is not supported with overlap_moe_expert_parallel_comm",),
-    "CG415": (
-        "moe_paged_stash requires moe_expert_rank_capacity_factor",
-        "moe_paged_stash cannot be enabled with cpu_offloading",
-        "When moe_paged_stash is enabled, offload_modules must not include",
-    ),
-}
+SAID = table_of(__name__, "SAID")
 """What TransformerConfig says to what a rule reports."""
 EARLIER = {
     "CG416": ("does not yet support CUDA graphs with gated linear units", "TE GroupedGEMM is not supported"),
@@ -109,17 +80,7 @@ SHARDED = {
     "moe_shared_expert_intermediate_size": 64,
 }
 """Recomputed shared experts whose weights are sharded, which 8 or 4 bits refuse in `local` graphs."""
-MODELS: list[dict[str, Any]] = [
-    {"num_moe_experts": None},
-    *(
-        {"num_moe_experts": 8, "moe_layer_freq": every, "add_bias_linear": False} | padding
-        for every in (1, 2)
-        for padding in (
-            {"moe_pad_expert_input_to_capacity": False},
-            {"moe_pad_expert_input_to_capacity": True, "moe_expert_capacity_factor": 1.0},
-        )
-    ),
-]
+MODELS: list[dict[str, Any]] = table_of(__name__, "MODELS")
 ROUTERS: list[dict[str, Any]] = [
     {},
     {"moe_token_dispatcher_type": "alltoall"},

@@ -24,33 +24,13 @@ from tests.support.comparisons import Comparison, Judged
 from tests.support.nightly import generated, nightly_only
 from tests.support.plans import examine
 from tests.support.release_judges import printed
+from tests.support.tables import table_of
 
 GRAPHS = {"cuda_graph_impl", "cuda_graph_modules", "cuda_graph_scope"}
 JUDGE = argument_judge("arguments.core_transformer_config_from_args(args)")
 NOTHING = ("", "", "")
 EXPERTS = "--num-experts 8 --disable-bias-linear"
-CHOICES = (
-    (
-        *NOTHING,
-        EXPERTS,
-        f"{EXPERTS} --moe-layer-freq 1",
-        f"{EXPERTS} --moe-layer-freq ([0]*2+[1]*2)",
-        f"{EXPERTS} --moe-layer-freq ([1]*4)",
-        f"{EXPERTS} --moe-token-dispatcher-type alltoall",
-        f"{EXPERTS} --moe-token-dispatcher-type alltoall --moe-expert-capacity-factor 1.0",
-        f"{EXPERTS} --moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity",
-    ),
-    (
-        *NOTHING,
-        "--recompute-activations",
-        "--recompute-activations --recompute-modules mlp",
-        "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
-        "--recompute-granularity selective",
-        *(f"--recompute-granularity selective --recompute-modules {name}" for name in ("core_attn", "mlp", "moe")),
-    ),
-    (*NOTHING, "--attention-dropout 0", "--hidden-dropout 0.0", "--attention-dropout 0.0 --hidden-dropout 0.0"),
-    (*NOTHING, *NOTHING, "--fine-grained-activation-offloading --offload-modules core_attn"),
-)
+CHOICES = table_of(__name__, "CHOICES")
 """Flags of which each command line has one of each row."""
 
 

@@ -18,26 +18,11 @@ from tests.support.comparisons import Comparison, Judged
 from tests.support.nightly import generated, nightly_only
 from tests.support.plans import examine
 from tests.support.release_judges import printed
+from tests.support.tables import table_of
 
 RULES = load()
 OWNERS = ecosystems.load()
-SAID = {
-    "CG214": ("unrecognized arguments: --cuda-graph-max-packed-seqs", "unrecognized arguments: --thd-max-packed"),
-    "CG401": ("--no-check-for-nan-in-loss-and-grad should be set",),
-    "CG412": ("requires gradient_accumulation_fusion to be enabled", "doesn't support attn bias for now"),
-    "CG416": (
-        "is only supported with --transformer-impl=inference_optimized",
-        "Only --fp8-recipe=mxfp8 is supported",
-        "inference_dynamic_batching_num_cuda_graphs should be a positive integer",
-        "Pipeline-parallel microbatched inference is incompatible with CUDA graphs",
-        "--moe-pad-experts-for-cuda-graph-inference must be set",
-    ),
-    "CG417": (
-        "--rl-persist-cuda-graphs is set but no CUDA graphs are being built",
-        "--rl-training-cuda-graphs is set but no CUDA graphs are being built",
-        "--rl-kv-cache-management-mode=offload requires --rl-persist-cuda-graphs",
-    ),
-}
+SAID = table_of(__name__, "SAID")
 """What the arguments' validation says to what a rule reports."""
 ONLY_IN_0_17 = {"--moe-pad-experts-for-cuda-graph-inference must be set"}
 JUDGE = argument_judge("pass", "--num-layers 4")
@@ -46,41 +31,7 @@ RL = "--perform-rl-step --grpo-prompts-per-step 1 --grpo-group-size 8"
 WGRAD = "--overlap-moe-expert-parallel-comm --delay-wgrad-compute --num-experts 8"
 SHARED = "--moe-shared-expert-intermediate-size 64"
 NOTHING = ("", "", "")
-CHOICES = (
-    ("", "--no-check-for-nan-in-loss-and-grad"),
-    (*NOTHING, "--transformer-impl local", "--transformer-impl inference_optimized"),
-    (*NOTHING, "--te-rng-tracker", "--inference-rng-tracker"),
-    (*NOTHING, "--inference-dynamic-batching-num-cuda-graphs 0", "--inference-dynamic-batching-num-cuda-graphs -1"),
-    (
-        *NOTHING,
-        "--fp8-format hybrid",
-        "--fp8-format e4m3 --transformer-impl inference_optimized",
-        "--fp8-format e4m3 --fp8-recipe mxfp8 --transformer-impl inference_optimized",
-    ),
-    (
-        *NOTHING,
-        f"{WGRAD} --overlap-grad-reduce",
-        f"{WGRAD} --overlap-grad-reduce --disable-bias-linear --no-gradient-accumulation-fusion",
-        f"{WGRAD} --overlap-grad-reduce --disable-bias-linear --no-gradient-accumulation-fusion {SHARED}",
-        f"{WGRAD} --overlap-grad-reduce --disable-bias-linear --add-qkv-bias",
-        f"{WGRAD} --overlap-grad-reduce --disable-bias-linear",
-        f"{WGRAD} --disable-bias-linear --no-gradient-accumulation-fusion",
-    ),
-    (
-        *NOTHING,
-        "--num-experts 8 --expert-model-parallel-size 2",
-        "--num-experts 8 --expert-model-parallel-size 2 --moe-pad-experts-for-cuda-graph-inference",
-        "--pipeline-model-parallel-size 2 --inference-batch-times-seqlen-threshold 64",
-        "--pipeline-model-parallel-size 2 --inference-batch-times-seqlen-threshold -1",
-    ),
-    (
-        *NOTHING,
-        *(f"{RL} {flag}" for flag in ("", "--rl-persist-cuda-graphs", "--rl-training-cuda-graphs")),
-        f"{RL} --rl-kv-cache-management-mode offload",
-        f"{RL} --rl-kv-cache-management-mode recompute",
-    ),
-    (*NOTHING, *NOTHING, *NOTHING, "--cuda-graph-max-packed-seqs 8", "--thd-max-packed-sequences 8"),
-)
+CHOICES = table_of(__name__, "CHOICES")
 """Flags of which each command line has one of each row."""
 SINCE_0_18 = [
     *(f"--cuda-graph-impl {name}" for name in ("none", "local", "full_iteration")),

@@ -19,28 +19,11 @@ from cgmigrate.megatron.settings import IMPL, INFERENCE, MODULES, SCOPE, Missing
 from cgmigrate.project.pins import package_pins
 from tests.support.files import write
 from tests.support.nightly import examples
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 OLD, NEW = Release(0, 17), Release(0, 18)
 COMPUTED = Undecided("${oc.env:X}", "an interpolation")
-VALUES: tuple[object, ...] = (
-    None,
-    True,
-    False,
-    1,
-    3,
-    8,
-    "8",
-    "",
-    "a",
-    "b",
-    "a,b",
-    "a, b",
-    "a b",
-    [],
-    ["a"],
-    ["b", "c"],
-)
+VALUES: tuple[object, ...] = table_of(__name__, "VALUES")
 """Values that make every test true and every test false."""
 DEFAULT = "a"
 """What a setting is that is not written."""

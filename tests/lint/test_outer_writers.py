@@ -10,21 +10,9 @@ from cgmigrate.lint.relations import data_writer
 from cgmigrate.megatron.catalogue import load
 from cgmigrate.megatron.releases import LAST_OLD
 from tests.support.files import write
+from tests.support.tables import table_of
 
-KEYS = {
-    "a.json": '{"model": {"cuda_graph_scope": ["attn"]}}',
-    "b.json": '{"cudaGraphScope": ["attn"]}',
-    "c.json": '{"model.cuda_graph_scope": "attn"}',
-    "d.json": '["enable_cuda_graph", "cuda_graph_scope"]',
-    "a.jsonl": '{"name": "cuda_graph_scope", "value": "attn"}\n',
-    "a.toml": '[model]\ncuda_graph_scope = "attn"\n',
-    "a.csv": "recipe,setting,value\nstart,cuda_graph_scope,attn\n",
-    "b.csv": "recipe,cuda_graph_scope\nstart,attn\n",
-    "a.tsv": "start\tcuda_graph_scope\tattn\n",
-    "a.ini": "[model]\ncuda_graph_scope = attn\n",
-    ".env": "MODEL__CUDA_GRAPH_SCOPE=attn\n",
-    "a.txt": "model.cuda_graph_scope=attn\n",
-}
+KEYS = table_of(__name__, "KEYS")
 PROSE = {
     "a.json": '{"question": "What does cuda_graph_scope do?"}',
     "a.txt": "The setting `cuda_graph_scope` names the modules.\n",

@@ -12,6 +12,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.releases import Release
 from tests.support.plans import Examined, examine
+from tests.support.tables import from_table
 
 RECIPE = """\
 from megatron.bridge.recipes.llama import llama3_8b
@@ -37,14 +38,7 @@ def test_a_setting_with_a_new_name_overrides_as_before(lines: tuple[str, ...]) -
     assert result.safe and not result.unsafe
 
 
-@pytest.mark.parametrize(
-    ("lines", "after"),
-    [
-        (("enable_cuda_graph: false",), {}),
-        (("external_cuda_graph: false",), {}),
-        (("external_cuda_graph: false", "cuda_graph_scope: attn"), {"cuda_graph_modules": "attn"}),
-    ],
-)
+@from_table
 def test_a_false_may_turn_graphs_of_another_file_off(lines: tuple[str, ...], after: dict[str, str]) -> None:
     result = overwritten(*lines)
     assert not result.safe and result.unsafe == {0: after}

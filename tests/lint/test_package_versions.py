@@ -19,6 +19,7 @@ from tests.lint.test_companions import fetched
 from tests.support.files import write
 from tests.support.nightly import nightly_only
 from tests.support.release_judges import printed
+from tests.support.tables import table_of
 
 Command = Callable[..., Result]
 
@@ -77,18 +78,7 @@ for line in sys.stdin:
 TE = ("2.6.0", "2.7.0.dev0", "2.7.0", "2.9.0", "2.10.0.dev1", "2.10.0", "2.12.0rc1", "2.12.0", "2.13.0", "2.14.0")
 TE_OF_OFFLOADING = ("2.13.0", "2.14.0.dev1", "2.14.0")
 TORCH = ("2.8.0", "2.9.0a0", "2.9.0", "2.13.0")
-OVERLAP = [
-    "--num-experts",
-    "8",
-    "--expert-model-parallel-size",
-    "2",
-    "--moe-token-dispatcher-type",
-    "alltoall",
-    "--disable-bias-linear",
-    "--overlap-moe-expert-parallel-comm",
-    "--delay-wgrad-compute",
-    "--te-rng-tracker",
-]
+OVERLAP = table_of(__name__, "OVERLAP")
 GRAPHS = "--cuda-graph-impl transformer_engine {} {}"
 
 

@@ -11,6 +11,7 @@ from click.testing import Result
 from cgmigrate.megatron.releases import Release
 from cgmigrate.project.pins.package_pins import pinned_up_to
 from tests.support.files import write
+from tests.support.tables import table_of
 
 Command = Callable[..., Result]
 
@@ -18,35 +19,8 @@ RECIPE = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_grap
 RL = "https://github.com/NVIDIA-NeMo/RL"
 LOCK = 'version = 1\n\n[[package]]\nname = "nemo-rl"\nversion = "0.6.0"\nsource = {}\n'
 MODULE = '[submodule "3rdparty/RL"]\n\tpath = 3rdparty/RL\n\turl = {}.git\n\tbranch = {}\n'
-OLD = [
-    ("requirements.txt", "nemo-rl==0.7.0\n"),
-    ("requirements.txt", "nemo_rl[vllm] ~= 0.6.0  # why\n"),
-    ("requirements.txt", "nemo-rl<0.8\n"),
-    ("requirements-train.txt", f"nemo-rl @ git+{RL}.git@v0.6.0\n"),
-    ("pyproject.toml", f'[project]\ndependencies = [\n  "nemo-rl @ git+{RL}@r0.7.0",\n]\n'),
-    ("pyproject.toml", f'[tool.uv.sources]\nnemo-rl = {{ git = "{RL}", tag = "v0.5.0" }}\n'),
-    ("pyproject.toml", '[tool.poetry.dependencies]\nnemo-rl = "^0.6"\n'),
-    ("setup.py", "from setuptools import setup\nsetup(install_requires=['nemo-rl==0.6.0'])\n"),
-    ("Dockerfile", "RUN pip install nemo-rl==0.6.0 && echo\n"),
-    ("uv.lock", LOCK.format(f'{{ git = "{RL}?tag=v0.6.0#abc" }}')),
-    ("uv.lock", LOCK.format('{ registry = "https://example.org/simple" }')),
-    (".gitmodules", MODULE.format(RL, "r0.7.0")),
-]
-OPEN = [
-    ("requirements.txt", "nemo-rl==0.8.0\n"),
-    ("requirements.txt", "nemo-rl>=0.5\n"),
-    ("requirements.txt", "nemo-rl\n"),
-    ("requirements.txt", "# nemo-rl==0.6.0\n"),
-    ("requirements.txt", "my-nemo-rl==0.6.0\n"),
-    ("requirements.txt", f"nemo-rl @ git+{RL}@main\n"),
-    ("requirements.txt", f"nemo-rl @ git+{RL}@c1385707b17a2c38bf5af450320c93435124c257\n"),
-    ("pyproject.toml", '[tool.poetry.dependencies]\nnemo-rl = ">=0.6"\n'),
-    ("pyproject.toml", '[project]\nname = "nemo-rl"\nversion = "0.6.0"\n'),
-    ("uv.lock", LOCK.format('{ editable = "." }')),
-    ("uv.lock", LOCK.format(f'{{ git = "{RL}?rev=abc#abc" }}')),
-    (".gitmodules", MODULE.format(RL, "main")),
-    (".gitmodules", MODULE.format("https://github.com/other/World", "r0.7.0")),
-]
+OLD = table_of(__name__, "OLD")
+OPEN = table_of(__name__, "OPEN")
 
 
 @pytest.mark.parametrize(("name", "text"), OLD)

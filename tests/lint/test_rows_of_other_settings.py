@@ -11,6 +11,7 @@ import pytest
 from cgmigrate.megatron.releases import Release
 from tests.lint.test_companions import judged, reported
 from tests.megatron.test_capture import decided_elsewhere, needs_truth, rows
+from tests.support.tables import table_of
 
 DEFAULTS: dict[str, Any] = {"num_moe_experts": None, "attention_dropout": 0.1, "hidden_dropout": 0.1}
 """What a row's configuration has by default. A file that does not say it may belong to any model."""
@@ -23,26 +24,7 @@ MOE: dict[str, Any] = {
 RECOMPUTED: dict[str, Any] = {"recompute_granularity": "selective"}
 OFFLOADED: dict[str, Any] = {"fine_grained_activation_offloading": True}
 WITHOUT_DROPOUT: dict[str, Any] = {"attention_dropout": 0.0, "hidden_dropout": 0.0}
-CONTEXTS: dict[str, dict[str, Any]] = {
-    "main": {},
-    "dense": {},
-    "moe": MOE,
-    "moe1": {},
-    "moe_freq01": MOE | {"moe_layer_freq": 1},
-    "moe_freq2": MOE | {"moe_layer_freq": 2},
-    "moe_pad": MOE | {"moe_pad_expert_input_to_capacity": True, "moe_expert_capacity_factor": 1.0},
-    "moe_cap_nopad_a2a": MOE | {"moe_expert_capacity_factor": 1.0, "moe_token_dispatcher_type": "alltoall"},
-    "recomp_full": {"recompute_granularity": "full", "recompute_method": "uniform", "recompute_num_layers": 1},
-    "recomp_sel": RECOMPUTED | {"recompute_modules": ["core_attn"], "attention_dropout": 0.1},
-    "recomp_sel_nodrop": RECOMPUTED | {"recompute_modules": ["core_attn"]} | WITHOUT_DROPOUT,
-    "recomp_sel_mlp": RECOMPUTED | {"recompute_modules": ["mlp"], "hidden_dropout": 0.1},
-    "moe_recomp_sel_moe": MOE | RECOMPUTED | {"recompute_modules": ["moe"]} | WITHOUT_DROPOUT,
-    "cpu_offload": {"cpu_offloading": True, "cpu_offloading_num_layers": 1},
-    "fg_offload": OFFLOADED | {"offload_modules": ["core_attn"]},
-    "fg_offload_inflight": OFFLOADED
-    | {"offload_modules": ["core_attn"], "fine_grained_offloading_max_inflight_offloads": 2},
-    "fg_offload_moeact": MOE | OFFLOADED | {"offload_modules": ["moe_act"]},
-}
+CONTEXTS: dict[str, dict[str, Any]] = table_of(__name__, "CONTEXTS")
 """The settings beside those of a row, as far as the name of its context says; the release judges whether they are."""
 
 

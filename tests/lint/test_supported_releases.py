@@ -21,8 +21,6 @@ SCOPE = "model:\n  megatron:\n    cuda_graph_impl: local\n    cuda_graph_scope: 
 ENABLE = "model:\n  megatron:\n    enable_cuda_graph: true\n"
 CODE = "from megatron.core.transformer import TransformerConfig\n\n\ndef config():\n    return TransformerConfig({})\n"
 LIBRARY = '[build-system]\nrequires = ["hatchling"]\n\n[project]\nname = "library"\ndependencies = ["{}"]\n'
-SETUP = 'from setuptools import setup\n\nsetup(name="library", install_requires=["{}"])\n'
-SETUP_CFG = "[metadata]\nname = library\n[options]\ninstall_requires =\n    {}\n"
 SHIM = """\
 try:
     from megatron.core.transformer.enums import CudaGraphModule

@@ -18,6 +18,7 @@ from cgmigrate.megatron.rule_data import RuleError, load_yaml, rules_folder
 from cgmigrate.megatron.tables import Accepted
 from cgmigrate.megatron.tables import load as load_tables
 from tests.support.release_tables import CLASSES, installed
+from tests.support.tables import from_table
 from tests.support.teams import ENTRY, write_entries
 
 CATALOGUE = load()
@@ -165,21 +166,7 @@ def test_a_replacement_is_of_the_kind_of_its_values(tmp_path: Path, new: str, ki
     assert load([folder])["shuffle_backend"].kind is kind
 
 
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        (
-            ("kind: choice", "kind: switch"),
-            ":2: kind: 'switch' is not one of flag, choice, list, number, pattern, text",
-        ),
-        (("sources", "since: 17\nsources"), ":9: since: 17 is not of type 'string'; expected a release"),
-        (("sources: [our changelog]\n", ""), ":1: the setting: 'sources' is a required property"),
-        (('deprecated-in: "0.18"\n', ""), ":1: the setting: 'deprecated-in' is required beside 'replaced-by'"),
-        (('"0.18"', "18.0.1"), ":4: deprecated-in: '18.0.1' does not have the form ^[0-9]+\\.[0-9]+$"),
-        (("shuffle_backend", "shuffle_kernels"), ":5: a setting cannot replace itself"),
-        (("sources", "captures: true\nsources"), ":9: cgmigrate's capture model knows its own settings only"),
-    ],
-)
+@from_table
 def test_an_entry_that_is_wrong_is_reported_with_its_line(tmp_path: Path, change: tuple[str, str], error: str) -> None:
     folder = write_entries(tmp_path, shuffle_kernels=ENTRY.replace(*change))
     with pytest.raises(RuleError) as caught:

@@ -18,50 +18,13 @@ from cgmigrate.project.pins import package_pins
 from cgmigrate.project.pins.package_pins import pin_below, side_of
 from cgmigrate.project.pins.version_ranges import is_below
 from tests.support.files import write
+from tests.support.tables import table_of
 
 TE = "https://github.com/NVIDIA/TransformerEngine.git"
 LOCK = 'version = 1\n\n[[package]]\nname = "{}"\nversion = "{}"\nsource = {}\n'
 REGISTRY = '{ registry = "https://example.org/simple" }'
-OLD = [
-    ("requirements.txt", "transformer-engine==2.11.0\n"),
-    ("requirements.txt", "transformer_engine[pytorch] ~= 2.11.0  # why\n"),
-    ("requirements.txt", "Transformer.Engine<2.12\n"),
-    ("requirements.txt", "transformer-engine-cu12==2.10.0; sys_platform == 'linux'\n"),
-    ("requirements.txt", f"transformer-engine[pytorch] @ git+{TE}@v2.11\n"),
-    ("requirements.txt", f"git+{TE}@release_v2.9\n"),
-    ("requirements/base.txt", "transformer-engine>=2.5,<2.10\n"),
-    ("constraints.txt", "transformer-engine==2.9\n"),
-    ("pyproject.toml", '[project]\ndependencies = ["transformer-engine[pytorch,core_cu13]>=2.9.0a0,<2.12.0"]\n'),
-    ("pyproject.toml", '[tool.poetry.dependencies]\ntransformer-engine = "^2.3,<2.12"\n'),
-    ("pyproject.toml", f'[tool.uv.sources]\ntransformer-engine = {{ git = "{TE}", tag = "v2.8" }}\n'),
-    ("setup.py", "from setuptools import setup\nsetup(install_requires=['transformer-engine==2.6.0'])\n"),
-    ("setup.cfg", "[options]\ninstall_requires =\n    transformer-engine==2.6.0\n"),
-    ("environment.yml", "dependencies:\n  - conda-forge::transformer-engine=2.11=py_0\n"),
-    ("docker/Dockerfile.ci", "RUN pip install torch==2.9 transformer-engine==2.6.0 && echo\n"),
-    ("scripts/install_all.sh", 'pip install "transformer-engine[pytorch]==2.2"\n'),
-    ("uv.lock", LOCK.format("transformer-engine", "2.11.0+42b8400", f'{{ git = "{TE}?rev=abc#abc" }}')),
-    ("uv.lock", LOCK.format("transformer-engine-torch", "2.11.0", REGISTRY)),
-]
-OPEN = [
-    ("requirements.txt", "transformer-engine\n"),
-    ("requirements.txt", "transformer-engine>=2.11\n"),
-    ("requirements.txt", "transformer-engine>=2.12.0a0\n"),
-    ("requirements.txt", "transformer-engine==2.12.*\n"),
-    ("requirements.txt", "# transformer-engine==2.11.0\n"),
-    ("requirements.txt", "transformer-engine-jax==2.11.0\n"),
-    ("requirements.txt", "my-transformer-engine==2.11.0\n"),
-    ("requirements.txt", "transformer-engine==2.11.0; sys_platform == 'darwin'\n"),
-    ("requirements.txt", "transformer-engine==2.11.0; python_version < '3.10'\n"),
-    ("requirements.txt", f"transformer-engine @ git+{TE}@stable\n"),
-    ("requirements.txt", f"git+{TE}\n"),
-    ("requirements.txt", "transformer-engine==2.11.0\ntransformer-engine==2.13.0\n"),
-    ("Dockerfile", "ARG TE=2.13\nRUN pip install transformer-engine==$TE transformer-engine-torch==2.11.0\n"),
-    ("Dockerfile", "FROM nvcr.io/nvidia/pytorch:25.09-py3\nRUN pip install transformer-engine==2.11.0\n"),
-    ("Dockerfile", f"RUN pip install transformer-engine==2.11.0\nRUN git clone {TE}\n"),
-    ("pyproject.toml", f'[tool.uv.sources]\ntransformer-engine = {{ git = "{TE}", rev = "abc" }}\n'),
-    ("pyproject.toml", '[project]\nname = "transformer-engine"\nversion = "2.11.0"\n'),
-    ("uv.lock", LOCK.format("transformer-engine", "2.11.0", '{ editable = "." }')),
-]
+OLD = table_of(__name__, "OLD")
+OPEN = table_of(__name__, "OPEN")
 NEW = [
     ("requirements.txt", "transformer-engine==2.12.0\n"),
     ("requirements.txt", "transformer-engine>=2.12\n"),

@@ -13,26 +13,9 @@ from hypothesis import strategies as st
 from cgmigrate.project.ignore_files import Patterns
 from cgmigrate.project.patterns import MAX_LENGTH, PatternError, parse, valid
 from tests.support.nightly import examples
+from tests.support.tables import table_of
 
-PIECES = [
-    "a",
-    "b",
-    "A",
-    "*",
-    "*",
-    "**",
-    "/",
-    "/",
-    "?",
-    "[ab]",
-    "[!a]",
-    "[^b]",
-    "[a-c]",
-    "[]a]",
-    "[a",
-    "[[:alpha:]]",
-    "[-a]",
-]
+PIECES = table_of(__name__, "PIECES")
 PIECES += [
     "\\*",
     "\\",

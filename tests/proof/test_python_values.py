@@ -11,6 +11,7 @@ from cgmigrate.proof.flow.run import frozen, thawed
 from cgmigrate.proof.flow.world import value_of_member
 from tests.support.files import write
 from tests.support.paths import FETCHED
+from tests.support.tables import table_of
 
 HEAD = """\
 from megatron.bridge.recipes.llama import base_config
@@ -27,18 +28,7 @@ REST = """\
     cfg.model.cuda_graph_scope = ["attn"]
     return cfg
 """
-LARGE = {
-    "a range": "list(range(100_000_000_000))",
-    "a sum": "sum(range(1_000_000_000_000))",
-    "a power": "3 ** 10 ** 9",
-    "a repeated text": '"a" * 100_000_000_000',
-    "a repeated list": "100_000_000_000 * [0]",
-    "a padded text": '"%999999999999d" % 3',
-    "a width": '"%*d" % (10_000_000_000, 3)',
-    "a format": 'f"{3:>99999999999}"',
-    "a method": '"x".ljust(100_000_000_000)',
-    "a list of lists": "[[[0 for _ in range(1000)] for _ in range(1000)] for _ in range(1000)]",
-}
+LARGE = table_of(__name__, "LARGE")
 DOUBLED = {
     "a text": ("'ab'", "x = x + x"),
     "a number": ("3", "x = x * x"),

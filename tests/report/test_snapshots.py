@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from cgmigrate.cli.commands import main
 from cgmigrate.megatron.releases import NEWEST
+from tests.support.tables import table_of
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
@@ -43,35 +44,7 @@ HOSTILE = "MODEL_ARGS:\n\t# x\n".replace("\t", "  ") + (
 MANY = "".join(f"m{number}:\n  external_cuda_graph: true\n" for number in range(60))
 LONG = "MODEL_ARGS: {" + "x: 1, " * 60 + "--bf16: true, --enable-cuda-graph: true" + ", y: 2" * 60 + "}\n"
 
-CASES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
-    "safe": ({"a.yaml": SAFE}, ("check", ".")),
-    "safe-in-colour": ({"a.yaml": SAFE}, ("check", "--color", "always", ".")),
-    "unsafe": ({"a.yaml": UNSAFE}, ("check", ".")),
-    "unsafe-in-colour": ({"a.yaml": UNSAFE}, ("check", "--color", "always", ".")),
-    "blocked": ({"a.yaml": BLOCKED}, ("check", ".")),
-    "pair": ({"conf/model.yaml": PAIR}, ("check", ".")),
-    "pair-in-colour": ({"conf/model.yaml": PAIR}, ("check", "--color", "always", ".")),
-    "together": ({"a.yaml": TOGETHER}, ("check", ".")),
-    "together-in-a-line": (
-        {"a.yaml": "model: {hidden_size: 8, enable_cuda_graph: true, cuda_graph_scope: attn}\n"},
-        ("check", "."),
-    ),
-    "far": ({"a.yaml": FAR}, ("check", ".")),
-    "two-unsafe": ({"a.yaml": UNSAFE, "b.yaml": UNSAFE}, ("check", "--output-format", "concise", ".")),
-    "block-list": ({"a.yaml": BLOCK_LIST}, ("check", ".")),
-    "python": ({"a.py": PYTHON}, ("check", ".")),
-    "crlf-without-final-line-end": ({"a.yaml": SAFE.replace("\n", "\r\n").rstrip()}, ("check", ".")),
-    "hostile": ({"a.yaml": HOSTILE}, ("check", ".")),
-    "long-line": ({"a.yaml": LONG}, ("check", ".")),
-    "clean": ({"a.yaml": "model:\n  cuda_graph_impl: local\n"}, ("check", ".")),
-    "unreadable": ({"a.yaml": "a: [\nenable_cuda_graph: true\n"}, ("check", "missing.yaml", ".")),
-    "many": ({"conf/a.yaml": MANY, "b.yaml": BLOCKED}, ("check", ".")),
-    "concise": ({"a.yaml": SAFE, "b.yaml": BLOCKED}, ("check", "--output-format", "concise", ".")),
-    "fix": ({"a.yaml": SAFE, "b.yaml": UNSAFE}, ("fix", ".")),
-    "fix-diff": ({"a.yaml": SAFE, "b.yaml": UNSAFE}, ("fix", "--diff", ".")),
-    "quiet": ({"a.yaml": SAFE}, ("check", "--quiet", ".")),
-    "verbose": ({"a.yaml": SAFE}, ("check", "--verbose", "--from", "0.17", ".")),
-}
+CASES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = table_of(__name__, "CASES")
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""Tables of cases: ``tests/tables/<folder>/<module>.yaml`` has the rows of a test by its name.
+"""Tables of cases: ``tests/tables/<folder>/<module>.yaml`` has the rows of a test, or of a constant, by its name.
 
-A row names the arguments of the test; ``id`` is its name in reports. A list is a list, also where Python has a tuple.
+A row of a test names its arguments; ``id`` is its name in reports. A list is a tuple where the annotation says so.
 """
 
 from __future__ import annotations
@@ -24,19 +24,32 @@ Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 @functools.cache
-def _read(path: Path) -> dict[str, list[dict[str, Any]]]:
+def _read(path: Path) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8")
     for name, release in RELEASES.items():
         text = text.replace(name, str(release))
-    tables: dict[str, list[dict[str, Any]]] = yaml.load(text, yaml.CSafeLoader)
+    tables: dict[str, Any] = yaml.load(text, yaml.CSafeLoader)
     return tables
+
+
+def table_of(module: str, name: str) -> Any:
+    """Return a table of a module by its name."""
+    folder, module = module.split(".")[-2:]
+    return _read(TABLES / folder / f"{module.removeprefix('test_')}.yaml")[name]
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def from_table(test: Test) -> Test:
     """Run a test with each row of its table."""
-    folder, module = test.__module__.split(".")[-2:]
-    rows = _read(TABLES / folder / f"{module.removeprefix('test_')}.yaml")[test.__qualname__]
+    rows = table_of(test.__module__, test.__qualname__)
     names = [name for name in rows[0] if name != "id"]
-    values = [pytest.param(*(row[name] for name in names), id=row.get("id")) for row in rows]
+    tuples = {name for name, kind in test.__annotations__.items() if kind.startswith("tuple")}
+    values = [
+        pytest.param(*(_tuples(row[name]) if name in tuples else row[name] for name in names), id=row.get("id"))
+        for row in rows
+    ]
     decorated: Test = pytest.mark.parametrize(names, values)(test)
     return decorated

@@ -16,6 +16,7 @@ from click.testing import Result
 
 from cgmigrate.project.options import FORMATS
 from cgmigrate.text.escaping import cells, in_json, in_line, in_text
+from tests.support.tables import from_table
 
 Command = Callable[..., Result]
 
@@ -80,27 +81,7 @@ def test_the_mark_is_below_the_part_although_it_has_escapes(project: Path, cgmig
     assert line[mark.index("^") : mark.rindex("^") + 1] == "--enable-cuda-graph: true"
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("check", "--show-files", "."),
-        ("check", "--show-settings", ".", "missing\x1b"),
-        ("check", "--statistics", "."),
-        ("check", "--baseline", "b\x1b[0m\n::error::x.json", "."),
-        ("check", "--config", "b\x1b.toml", "."),
-        ("check", "--select", "\x1b[0m", "."),
-        ("check", "--rules", "b\x1b", "."),
-        ("check", "--no-such\x1b", "."),
-        ("--no-such\x1b",),
-        ("no-such\x1b",),
-        ("explain", "CG\x1b[0m"),
-        ("verify", "missing\x1b.yaml"),
-        ("rules", "test", "b\x1b"),
-        ("fix", "--output-file", "no\x1b/x", "."),
-        ("check", "--add-ignore", "."),
-        ("fix", "."),
-    ],
-)
+@from_table
 def test_messages_on_both_streams_are_escaped(hostile: Path, cgmigrate: Command, words: tuple[str, ...]) -> None:
     done = cgmigrate(*words)
     assert_harmless(done.stdout)

@@ -26,6 +26,7 @@ from cgmigrate.verify.arms import (
 )
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, exit_status, judge
 from cgmigrate.verify.proxy import NO_MAMBA, NO_MLA
+from tests.support.tables import from_table
 
 OLD, NEW = "0.17.1", "0.19.2"
 
@@ -459,20 +460,7 @@ def test_what_runs_outside_graphs_is_compared() -> None:
     assert judge(arms(migrated=unseen))[0] == EQUIVALENT
 
 
-@pytest.mark.parametrize(
-    ("quantity", "expected"),
-    [
-        (
-            {"gradient_norms": tuple(float(x).hex() for x in (3.25, 3.125, 3.0, 2.0))},
-            "gradient norms differ from step 4",
-        ),
-        ({"parameters": ("x", "digest of 6.25", "digest of 6.0", "digest of 5.5")}, "parameters differ from step 1"),
-        ({"rng": "cpu:2"}, "random number states differ from step 1"),
-        ({"tokens": ((1, 2),)}, "tokens differ from request 1"),
-        ({"logits": "abc"}, "log-probabilities differ, not the tokens"),
-    ],
-    ids=["gradient norms", "parameters", "rng", "tokens", "logits"],
-)
+@from_table
 def test_every_quantity_is_compared(quantity: dict[str, object], expected: str) -> None:
     right = result(NEW, layers())
     wrong = replace(right, ranks=(replace(right.ranks[0], **quantity),))  # type: ignore[arg-type]

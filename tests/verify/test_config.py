@@ -44,9 +44,9 @@ from cgmigrate.verify.config_level import (
 from cgmigrate.verify.mcore import Home, MCoreError, environment, home_for, homes_of, in_folder, installed
 from cgmigrate.verify.plan import VerifySelection, cases_of
 from cgmigrate.verify.related_fields import assumed_fields, related_fields
-from cgmigrate.verify.release_changes import GRAPHS, SUPPORT, changes_of_readings
+from cgmigrate.verify.release_changes import changes_of_readings
 from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES, ROOT
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 OLD, NEW = Release(0, 17), Release(0, 19)
 CONFIG, FLAGS, BRIDGE = Reader.CONFIG, Reader.COMMAND_LINE, Reader.BRIDGE
@@ -76,19 +76,7 @@ MATRIX = {
     "none": ({IMPL: "none", SCOPE: ["full_iteration"]}, {IMPL: "none"}),
 }
 # Rewrites that capture something else: a module dropped or added, another implementation, layers for blocks.
-WRONG = {
-    "enable": [{IMPL: "transformer_engine"}, {IMPL: "none"}, {IMPL: "local", MODULES: ["attn"]}, {}],
-    "external": [{IMPL: "local", MODULES: ["attn"]}, {IMPL: "transformer_engine"}, {MODULES: ["attn"]}],
-    "iteration": [{IMPL: "local"}, {IMPL: "local", INFERENCE: "block"}, {IMPL: "full_iteration", MODULES: ["attn"]}],
-    "parts": [{IMPL: "local", MODULES: ["attn"]}, {IMPL: "local"}, {IMPL: "local", MODULES: ["attn", "mamba"]}],
-    "block": [{IMPL: "local"}, {IMPL: "full_iteration"}, {IMPL: "local", INFERENCE: "none"}],
-    "experts": [
-        {IMPL: "transformer_engine", MODULES: ["attn", "moe_router"]},
-        {IMPL: "transformer_engine", MODULES: ["attn"]},
-        {IMPL: "local", MODULES: PARTS},
-    ],
-    "none": [{IMPL: "full_iteration"}, {IMPL: "none", SCOPE: ["full_iteration"]}, {IMPL: "local"}],
-}
+WRONG = table_of(__name__, "WRONG")
 
 
 def matrix() -> list[Case]:
@@ -254,7 +242,7 @@ def cases_in_files(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
     """Every site that cgmigrate migrates in our examples and fixtures, and in the corpus if it is available."""
     # In our checkout, code has the names of the settings: its tests.
     own = tmp_path_factory.mktemp("own")
-    for folder in (EXAMPLES, FIXTURES / "yaml"):
+    for folder in (EXAMPLES, EXAMPLES.parent / "verify", FIXTURES / "yaml"):
         shutil.copytree(folder, own / folder.name)
     # Their pins admit old releases and new ones.
     selections = [VerifySelection((str(own),), parse_release("0.17"), parse_release("0.19"))]
@@ -273,11 +261,16 @@ Verify = Callable[[Sequence[Case], Mapping[str, Home]], list[ConfigVerdict]]
 
 
 @pytest.fixture(scope="module")
-def verify(cases_in_files: list[Case]) -> Verify:
-    """``verify_config``, with one process for each release: importing torch takes longer than all that it reads."""
+def recorded(cases_in_files: list[Case]) -> Recorded:
+    """One process for each release: importing torch takes longer than all that it reads."""
     cases = [*matrix(), *wrong_rewrites(), *traps(), *cases_in_files]
     clear = [each for each in cases if not config_level.undecided(each.before, each.after)]
-    recorded = Recorded([request for each in clear for request in config_level._requests(each)])
+    return Recorded([request for each in clear for request in config_level._requests(each)])
+
+
+@pytest.fixture(scope="module")
+def verify(recorded: Recorded) -> Verify:
+    """``verify_config`` of what is recorded."""
 
     def run(cases: Sequence[Case], homes: Mapping[str, Home]) -> list[ConfigVerdict]:
         with pytest.MonkeyPatch.context() as patch:
@@ -337,15 +330,7 @@ def test_where_the_releases_part_ways(name: str, judged: Verdicts) -> None:
 # --- the page --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [
-        ("enable, CONFIG", ()),
-        ("none, CONFIG", (GRAPHS,)),
-        ("parts + full_iteration", (SUPPORT,)),
-        ("TE + full_iteration, which no release accepts", ()),
-    ],
-)
+@from_table
 def test_what_the_release_changed_is_seen_in_how_it_reads_the_old_text(
     name: str, changes: tuple[str, ...], judged: Verdicts
 ) -> None:
@@ -353,9 +338,10 @@ def test_what_the_release_changed_is_seen_in_how_it_reads_the_old_text(
 
 
 def test_the_command_writes_a_page_without_a_gpu(
-    target: Home, source: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: Home, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real run: both releases read both files, each in a process of its own."""
+    """Both releases read both files; the tutorial below starts them."""
+    monkeypatch.setattr(config_level, "read_all", recorded)
     monkeypatch.chdir(tmp_path)
     for name in ("enable.yaml", "none-full-iteration.yaml"):
         text = (EXAMPLES.parent / "verify" / name).read_text(encoding="utf-8")
@@ -421,11 +407,11 @@ def judged_files(target: Home, source: Home, cases_in_files: list[Case], verify:
 def test_our_own_files_are_migrated_to_what_the_releases_read_alike(judged_files: list[ConfigVerdict]) -> None:
     own = [verdict for verdict in judged_files if not Path(verdict.name).is_relative_to(CORPUS)]
     assert {v.name: str(v) for v in own if v.verdict in (DIFFERENT, INCONCLUSIVE)} == {}
-    # The two files that hold a trap: `none` with full_iteration, and a boolean beside a scope that Megatron-Bridge 0.6
-    # clears before megatron-core reads the boolean.
+    # The three files that hold a trap: `none` with full_iteration in two, and a boolean beside a scope that
+    # Megatron-Bridge 0.6 clears before megatron-core reads the boolean.
     traps = [Path(v.name).name for v in own if v.verdict == EQUIVALENT_BUT]
-    assert traps == ["grpo-math-1b-megatron.yaml:26", "verl-actor.yaml:12"]
-    assert len(own) >= 24
+    assert traps == ["grpo-math-1b-megatron.yaml:26", "verl-actor.yaml:12", "none-full-iteration.yaml:8"]
+    assert len(own) >= 32
 
 
 def test_real_configurations_are_migrated_to_what_the_releases_read_alike(

@@ -22,6 +22,7 @@ from cgmigrate.verify.plan import PlannedComparison, Scale, VerifySelection, cas
 from cgmigrate.verify.run import Runner
 from cgmigrate.verify.session import gpu_count
 from tests.support.paths import ROOT
+from tests.support.tables import table_of
 
 pytestmark = pytest.mark.gpu
 
@@ -39,30 +40,7 @@ MATRIX = {
     "te-moe": (EQUIVALENT, "to the last bit"),
     "none-full-iteration": (EQUIVALENT_BUT, "own migration of the old text turns graphs on"),
 }
-WRONG = {
-    # A rewrite that somebody might have made → the settings that it leaves.
-    "enable: Transformer Engine instead of local": ("enable", {"cuda_graph_impl": "transformer_engine"}),
-    "enable: nothing": ("enable", {}),
-    "external-attn: the module dropped": ("external-attn", {"cuda_graph_impl": "transformer_engine"}),
-    "external-attn: local instead of Transformer Engine": (
-        "external-attn",
-        {"cuda_graph_impl": "local", "cuda_graph_modules": "attn"},
-    ),
-    "local-full-iteration: layers instead of the iteration": ("local-full-iteration", {"cuda_graph_impl": "local"}),
-    "local-attn-mlp: a module dropped": (
-        "local-attn-mlp",
-        {"cuda_graph_impl": "local", "cuda_graph_modules": "[attn]"},
-    ),
-    "local-full-iteration-inference: layers instead of the block": (
-        "local-full-iteration-inference",
-        {"cuda_graph_impl": "local", "inference_cuda_graph_scope": "layer"},
-    ),
-    "te-moe: moe_preprocess dropped": (
-        "te-moe",
-        {"cuda_graph_impl": "transformer_engine", "cuda_graph_modules": "[attn, moe_router]"},
-    ),
-    "none-full-iteration: turned on": ("none-full-iteration", {"cuda_graph_impl": "full_iteration"}),
-}
+WRONG = table_of(__name__, "WRONG")
 PACKED = {
     # Documents a microbatch, cap → what the release makes of local graphs.
     "one shape for all microbatches": (Packing((2, 3, 5, 4), 8), EQUIVALENT, "graphs of 0.19.2 equal eager"),

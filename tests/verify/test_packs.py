@@ -16,6 +16,7 @@ from cgmigrate.verify.pack_forms import packs_of
 from cgmigrate.verify.packs import PROVED, UNTESTED, WRONG, Pack, Verdict, judge
 from tests.support.files import write
 from tests.support.paths import FETCHED
+from tests.support.tables import table_of
 
 pytest.importorskip("torch")
 PROOFS: Mapping[str, str] = json.loads((rules_folder() / "proofs.json").read_text())
@@ -57,42 +58,7 @@ def test_without_a_release_nothing_passes(tmp_path: Path) -> None:
 
 
 SWAPPED = "values: [{old: true, new: false}, {old: false, new: true}]\n"
-WRONG_PACKS = {
-    # Releases before read both names as one already.
-    "too late": (
-        "moe_router_padding_for_fp8",
-        ('deprecated-in: "0.16"', 'deprecated-in: "0.19"'),
-        "deprecated-in: megatron-core 0.17 is the first that reads moe_router_padding_for_fp8 as",
-    ),
-    # One release reads both: what the old name does there decides.
-    "swapped": (
-        "moe_router_padding_for_fp8",
-        ("replaced-by:", f"{SWAPPED}replaced-by:"),
-        "moe_router_padding_for_quantization is true with moe_router_padding_for_fp8 = true in megatron-core 0.17",
-    ),
-    # No release reads both: the defaults say which value means the same.
-    "swapped, two releases": (
-        "muon_use_nesterov",
-        ("replaced-by:", f"{SWAPPED}replaced-by:"),
-        "is false by default, so muon_nesterov of megatron-core 0.18 would be true, not false",
-    ),
-    "another dest": (
-        "tokenizer_metadata",
-        ("replaced-by: metadata_path", "replaced-by: tokenizer_model"),
-        "with --tokenizer-metadata = a in megatron-core 0.18 tokenizer_model is null, and not a",
-    ),
-    "refused value": (
-        "hybrid_override_pattern",
-        ("replaced-by: hybrid_layer_pattern", "replaced-by: hybrid_layer_pattern\nvalues: [{old: M*M-, new: M*Q-}]"),
-        "megatron-core 0.17 refuses hybrid_layer_pattern = M*Q-: In main pattern, 'Q' is not a valid layer symbol",
-    ),
-    "another value": ("moe_enable_deepep", ("new: deepep", "new: hybridep"), "is deepep with moe_enable_deepep = true"),
-    "another setting": (
-        "moe_deepep_num_sms",
-        ("replaced-by: moe_flex_dispatcher_num_sms", "replaced-by: moe_hybridep_num_sms\nrule: TEAM001"),
-        "moe_hybridep_num_sms is null with moe_deepep_num_sms = 8",
-    ),
-}
+WRONG_PACKS = table_of(__name__, "WRONG_PACKS")
 LEGACY = """\
 summary: Uses the legacy models
 kind: flag

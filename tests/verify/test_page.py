@@ -769,16 +769,7 @@ def test_census_lines_put_like_graphs_together() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("modules", "parts"),
-    [
-        (("TransformerLayer", "SelfAttention"), ("attn",)),
-        (("TransformerLayer", "SelfAttention", "MoELayer", "TopKRouter"), ("attn", "moe_router")),
-        (("TransformerLayer", "MoELayer", "TopKRouter", "TEGroupedMLP"), ("moe_router", "experts")),
-        (("TransformerLayer",), ("TransformerLayer",)),
-        ((), ()),
-    ],
-)
+@from_table
 def test_the_settings_words_name_what_ran_inside(modules: tuple[str, ...], parts: tuple[str, ...]) -> None:
     assert metrics.parts_of(modules) == parts
 

@@ -25,7 +25,7 @@ from cgmigrate.verify.arms import (
 from cgmigrate.verify.compare import with_changes
 from cgmigrate.verify.plan import Case, PlanError, Scale, VerifySelection, cases_of, planned
 from cgmigrate.verify.proxy import NO_MAMBA, proxy_of
-from tests.support.tables import from_table
+from tests.support.tables import from_table, table_of
 
 OLD, NEW = Release(0, 17), Release(0, 19)
 VERSIONS = {OLD: "0.17.1", NEW: "0.19.2"}
@@ -106,18 +106,7 @@ trainer:
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "changes"),
-    [
-        ("", "", ()),
-        ("hidden_dropout: 0.1", "hidden_dropout: 0.0", ("`model.hidden_dropout` (0.1, then 0.0)",)),
-        ("  hidden_dropout: 0.1\n", "", ("`model.hidden_dropout` (0.1, then not there)",)),
-        ("lr: 1", "lr: 1\n  new: {a: 1}", ("`trainer.new.a` (not there, then 1)",)),
-        ("lr: 1", 'lr: "1"', ('`trainer.lr` (1, then "1")',)),
-        ("[a]", "[a, b]", ("`trainer.args.1` (not there, then b)",)),
-        ("args: [a]", "args: a", ("`trainer.args` (a sequence, then a)",)),
-    ],
-)
+@from_table
 def test_what_a_hand_changes_beside_the_settings_is_named(
     tmp_path: Path, old: str, new: str, changes: tuple[str, ...]
 ) -> None:
@@ -141,15 +130,7 @@ steps = 3
 """
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "changes"),
-    [
-        ("steps = 3", "# three\nsteps=3", ()),
-        ("hidden_dropout=0.1", "hidden_dropout=0.0", ("`hidden_dropout` (0.1, then 0.0)",)),
-        ("steps = 3", "steps = 4\nrate = 2", ("`steps` (3, then 4)", "`rate` (not there, then 2)")),
-        ("steps = 3", "steps = 3\nrun()", ("code beside the settings",)),
-    ],
-)
+@from_table
 def test_what_a_hand_changes_in_code_is_named(tmp_path: Path, old: str, new: str, changes: tuple[str, ...]) -> None:
     hand = tmp_path / "hand.py"
     hand.write_text(CODE.replace("enable_cuda_graph=True", 'cuda_graph_impl="local"').replace(old, new))
@@ -522,41 +503,7 @@ def test_an_activation_is_fused_where_the_values_show_it(beside: dict[str, Any],
     assert any("bias_activation_fusion is omitted" in note for note in proxy.notes) == (not fused)
 
 
-KEPT = {
-    "normalization": "LayerNorm",
-    "layernorm_epsilon": 1e-6,
-    "add_bias_linear": True,
-    "add_qkv_bias": True,
-    "gated_linear_unit": True,
-    "activation_func": "gelu",
-    "qk_layernorm": True,
-    "attention_dropout": 0.1,
-    "hidden_dropout": 0.2,
-    "apply_rope_fusion": True,
-    "bias_activation_fusion": True,
-    "bias_dropout_fusion": True,
-    "cuda_graph_warmup_steps": 4,
-    "cuda_graph_use_single_mempool": True,
-    "cuda_graph_retain_backward_graph": True,
-    "fp8": "hybrid",
-    "fp8_recipe": "tensorwise",
-    "moe_grouped_gemm": False,
-    "moe_router_load_balancing_type": "aux_loss",
-    "moe_aux_loss_coeff": 0.001,
-    "moe_z_loss_coeff": 0.002,
-    "moe_router_dtype": "fp32",
-    "moe_router_score_function": "sigmoid",
-    "moe_router_enable_expert_bias": True,
-    "moe_expert_capacity_factor": 1.5,
-    "moe_pad_expert_input_to_capacity": True,
-    "moe_pad_experts_for_cuda_graph_inference": True,
-    "moe_token_drop_policy": "position",
-    "moe_router_padding_for_fp8": True,
-    "moe_permute_fusion": True,
-    "moe_shared_expert_overlap": True,
-    "moe_router_pre_softmax": True,
-    "overlap_moe_expert_parallel_comm": True,
-}
+KEPT = table_of(__name__, "KEPT")
 """What changes which kernels run, or how they are captured."""
 
 

@@ -21,6 +21,7 @@ from cgmigrate.verify.arms import DONE, MISSING, TIMED_OUT, TRAINING, Arm, Proxy
 from cgmigrate.verify.cluster import parameters_of, run_as_jobs
 from cgmigrate.verify.mcore import Home
 from cgmigrate.verify.run import Runner
+from tests.support.tables import from_table, table_of
 
 ARM = Arm("0.19.2", TRAINING, {}, Proxy())
 ROOT = Path(__file__).resolve().parents[2]
@@ -188,39 +189,7 @@ def test_an_arm_that_the_clock_stops_is_not_submitted_again_by_the_same_command(
     assert list(times(tmp_path, "started").values()) == [1]
 
 
-SLURM = {
-    "sbatch": """#!{python} -IS
-import os, re, subprocess, sys
-number = 4711 + len(os.listdir("{folder}/batches"))
-text = open(sys.argv[1]).read()
-open("{folder}/batches/" + str(number), "w").write(text)
-if "--partition=closed" in text:
-    sys.exit("sbatch: error: invalid partition specified: closed")
-array = re.search("--array=0-(\\\\d+)%", text)
-for task in range(int(array[1]) + 1 if array else 1):
-    names = dict(SLURM_ARRAY_JOB_ID=str(number), SLURM_ARRAY_TASK_ID=str(task)) if array else dict()
-    environment = dict(os.environ, SLURM_JOB_ID=str(number), SLURM_PROCID="0", SLURM_NTASKS="1", **names)
-    none = subprocess.DEVNULL
-    process = subprocess.Popen(["bash", sys.argv[1]], env=environment, stdout=none, stderr=none)
-    open("{folder}/pids/" + str(number) + ("_" + str(task) if array else ""), "w").write(str(process.pid))
-print("Submitted batch job", number)
-""",
-    "srun": """#!/bin/bash
-# The batch has the options --unbuffered --output FILE --error FILE --cpus-per-task=2.
-"${{@:7}}" > "$3-$SLURM_JOB_ID" 2>&1
-""",
-    "sacct": """#!{python} -IS
-import os
-print("JobID|State|NodeList")
-for name in os.listdir("{folder}/pids"):
-    pid = open("{folder}/pids/" + name).read()
-    try:
-        alive = len(open("/proc/" + pid + "/cmdline").read()) > 0
-    except OSError:
-        alive = False
-    print(name, "RUNNING" if alive else "NODE_FAIL", "node1", sep="|")
-""",
-}
+SLURM = table_of(__name__, "SLURM")
 """Stands for Slurm: starts what it gets at once, keeps the batch files, and says which jobs are left."""
 
 
@@ -258,15 +227,7 @@ def test_what_sbatch_says_is_the_error(slurm: Path) -> None:
     assert result.stderr.splitlines()[-1].endswith("invalid partition specified: closed"), result.output
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--launcher", "slurm"), "say where to keep them (--work DIR)"),
-        (("--work", "w", "--slurm", "partition=batch"), "--slurm is for --launcher slurm"),
-        (("--work", "w", "--launcher", "slurm", "--slurm", "batch"), "--slurm batch: expected KEY=VALUE"),
-        (("--work", "w", "--launcher", "slurm", "--slurm", "cluster=pbs"), "expected slurm or local"),
-    ],
-)
+@from_table
 def test_options_that_cannot_be_used(words: tuple[str, ...], message: str) -> None:
     result = verify(*words)
     assert (result.exit_code, message in result.stderr) == (2, True), result.output
