@@ -17,7 +17,6 @@ from tests.support.files import write
 from tests.support.tables import from_table, table_of
 
 SIZES: dict[str, Any] = {"num_layers": 2, "hidden_size": 8, "num_attention_heads": 2}
-RECOMPUTE = {"recompute_method": "uniform", "recompute_num_layers": 1}
 BROKEN: list[tuple[str, dict[str, Any]]] = table_of(__name__, "BROKEN")
 
 

@@ -59,7 +59,6 @@ def vision(hf, config):
         vision.cuda_graph_impl = "none"
     return vision
 """
-IMPL = "    vision.cuda_graph_impl = config.cuda_graph_impl\n"
 FROM = Release(0, 17)
 END = "    return vision\n"
 

@@ -88,7 +88,6 @@ class Config(TransformerConfig, metaclass=Meta):
             await twelfth(34)
         yield self.cuda_graph_scope, 35
 '''
-NUMBERS = [str(number) for number in range(3, 36)]
 CHANGES = table_of(__name__, "CHANGES")
 
 

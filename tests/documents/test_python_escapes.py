@@ -18,11 +18,6 @@ from megatron.bridge.training.pretrain import pretrain
 from megatron.core.transformer import TransformerConfig
 
 """
-PAIR = """\
-    cfg.model.cuda_graph_impl = "transformer_engine"
-    cfg.model.cuda_graph_scope = ["attn"]
-"""
-NEW = PAIR.replace("cuda_graph_scope", "cuda_graph_modules")
 
 
 def plain(text: str, path: str = "") -> Result:
@@ -36,11 +31,6 @@ def because(result: Result) -> str:
     )
 
 
-MADE = "    cfg = ConfigContainer(model=GPTModelProvider(num_layers=2))\n"
-OLD_CALL = "TransformerConfig(cuda_graph_impl='local', cuda_graph_scope=['attn'])"
-NEW_CALL = OLD_CALL.replace("scope", "modules")
-
-READ = "    config = TransformerConfig(enable_cuda_graph=True)\n"
 EXPOSED = table_of(__name__, "EXPOSED")
 
 

@@ -168,7 +168,6 @@ FORMS = {
     ),
 }
 
-_LATER = "run() {\n  python pretrain_gpt.py --enable-cuda-graph %s\n}\nA=(--cuda-graph-scope full_iteration)\nrun\n"
 
 STAY = table_of(__name__, "STAY")
 SILENT = {

@@ -13,11 +13,9 @@ from tests.support.tables import table_of
 
 Run = Callable[..., Result]
 
-RUN = "torchrun pretrain_gpt.py"
 FLAGS = "--cuda-graph-impl local --cuda-graph-scope full_iteration"
 NEW = "--cuda-graph-impl full_iteration"
 ARRAY, STRING = f"A=({FLAGS} --lr 1)\n", f'A="{FLAGS} --lr 1"\n'
-SHOW = 'torchrun pretrain_gpt.py "{}"\n'
 
 NOT_PLAIN = table_of(__name__, "NOT_PLAIN")
 

@@ -18,8 +18,6 @@ Run = Callable[..., Result]
 FLAG = "--external-cuda-graph"
 NEW = ["--cuda-graph-impl", "transformer_engine"]
 RUN = "torchrun pretrain_gpt.py"
-STRING = f'CG="{FLAG}"\n'
-ARRAY = f"ARGS=({FLAG} --bf16)\n"
 
 STAY = table_of(__name__, "STAY")
 

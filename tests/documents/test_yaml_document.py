@@ -806,13 +806,7 @@ def test_a_comment_on_the_first_line_goes_with_its_key() -> None:
     assert rewritten(text, {0: {}}) == "# A model of ours\nnum_layers: 2\n"
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
-    [
-        ("2020-01-01", "a value with a form that YAML reads as neither text, number nor boolean"),
-        ("!scope attn", "a value with the tag !scope"),
-    ],
-)
+@from_table
 def test_the_reason_why_a_value_is_not_known_is_its_form_or_its_tag(value: str, reason: str) -> None:
     unknown = YamlDocument(f"m:\n  cuda_graph_scope: {value}\n").sites[0].own[SCOPE]
     assert isinstance(unknown, Undecided) and unknown.reason == reason

@@ -61,7 +61,6 @@ def reset(cfg):
     if cfg.model.cuda_graph_impl == "none":
         cfg.model.cuda_graph_scope = []
 """
-TE = '    cfg.model.cuda_graph_impl = "transformer_engine"\n    cfg.model.cuda_graph_scope = ["attn"]\n'
 TRAPS = table_of(__name__, "TRAPS")
 
 

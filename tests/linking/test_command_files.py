@@ -13,11 +13,6 @@ from tests.support.tables import table_of
 
 Run = Callable[..., Result]
 
-RUN = "torchrun pretrain_gpt.py"
-ATTN = "--cuda-graph-impl local --cuda-graph-scope attn"
-FULL = "--cuda-graph-impl local --cuda-graph-scope full_iteration"
-TE = "--external-cuda-graph --cuda-graph-scope attn"
-MORE = "--cuda-graph-scope mlp"
 
 MEET = table_of(__name__, "MEET")
 

@@ -11,43 +11,6 @@ from tests.support.files import write
 from tests.support.tables import table_of
 
 RECIPE = "policy:\n  megatron_cfg:\n    num_layers: 2\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
-LIST = "KEYS = ['num_layers', 'external_cuda_graph', 'cuda_graph_scope']\n"
-LOOP = """
-def apply(config, model_cfg):
-    for k in {}:
-        if k in config["megatron_cfg"]:
-            setattr(model_cfg, k, config["megatron_cfg"][k])
-"""
-FIELDS = """from dataclasses import dataclass
-from typing import Optional
-
-
-@dataclass
-class Options:
-    num_layers: int = 2
-    external_cuda_graph: bool = False
-    cuda_graph_scope: Optional[str] = None
-"""
-MODEL = """from typing import Optional
-from pydantic import BaseModel
-
-
-class Options(BaseModel, extra="forbid"):
-    num_layers: int = 2
-    external_cuda_graph: bool = False
-    cuda_graph_scope: Optional[str] = None
-"""
-ALL = """
-def apply(config, model_cfg):
-    for name, value in vars(Options(**config["megatron_cfg"])).items():
-        setattr(model_cfg, name, value)
-"""
-ASSIGNED = """
-def apply(config, model_cfg):
-    options = Options(**config["megatron_cfg"])
-    model_cfg.external_cuda_graph = options.external_cuda_graph
-    model_cfg.cuda_graph_scope = options.cuda_graph_scope
-"""
 NOT_FOLLOWED = table_of(__name__, "NOT_FOLLOWED")
 
 

@@ -30,7 +30,6 @@ RECIPES = {
     "full iteration": HEAD + "    enable_cuda_graph: true\n    cuda_graph_scope: full_iteration\n",
 }
 """What a recipe sets under ``policy.transformer_config``."""
-NAMES = '("num_layers", "enable_cuda_graph", "external_cuda_graph", "cuda_graph_scope")'
 COPIES = table_of(__name__, "COPIES")
 """Code that copies the settings of a mapping to an object."""
 

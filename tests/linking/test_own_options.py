@@ -12,12 +12,6 @@ from tests.support.files import write
 from tests.support.tables import from_table, table_of
 
 FLAGS = "--cuda-graph-scope attn --tensor-model-parallel-size 2"
-OF_MEGATRON = "#!/bin/bash\ntorchrun pretrain_gpt.py --external-cuda-graph --cuda-graph-scope attn\n"
-PARSER = 'import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument("--cuda-graph-scope")\n'
-TABLE = (
-    'OPTIONS = {"cuda_graph_scope": str}\n\ndef add(parser):\n    for name, kind in OPTIONS.items():\n'
-    '        parser.add_argument("--" + name.replace("_", "-"), type=kind)\n'
-)
 
 OWN = table_of(__name__, "OWN")
 """Projects with flags of their own, by what they have to be recognised by."""

@@ -28,7 +28,6 @@ from tests.support.tables import table_of
 
 GRAPHS = {"cuda_graph_impl", "cuda_graph_modules", "cuda_graph_scope"}
 JUDGE = argument_judge("arguments.core_transformer_config_from_args(args)")
-NOTHING = ("", "", "")
 EXPERTS = "--num-experts 8 --disable-bias-linear"
 CHOICES = table_of(__name__, "CHOICES")
 """Flags of which each command line has one of each row."""

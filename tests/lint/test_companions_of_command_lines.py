@@ -27,10 +27,6 @@ SAID = table_of(__name__, "SAID")
 ONLY_IN_0_17 = {"--moe-pad-experts-for-cuda-graph-inference must be set"}
 JUDGE = argument_judge("pass", "--num-layers 4")
 
-RL = "--perform-rl-step --grpo-prompts-per-step 1 --grpo-group-size 8"
-WGRAD = "--overlap-moe-expert-parallel-comm --delay-wgrad-compute --num-experts 8"
-SHARED = "--moe-shared-expert-intermediate-size 64"
-NOTHING = ("", "", "")
 CHOICES = table_of(__name__, "CHOICES")
 """Flags of which each command line has one of each row."""
 SINCE_0_18 = [

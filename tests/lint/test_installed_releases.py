@@ -10,7 +10,6 @@ import pytest
 from tests.support.files import write
 from tests.support.tables import table_of
 
-RUN = "torchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope attn"
 INSTALL = "pip install megatron-core==0.17.0"
 
 

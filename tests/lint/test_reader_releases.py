@@ -17,8 +17,6 @@ Command = Callable[..., Result]
 
 RECIPE = "policy:\n  megatron_cfg:\n    external_cuda_graph: true\n    cuda_graph_scope: attn\n"
 RL = "https://github.com/NVIDIA-NeMo/RL"
-LOCK = 'version = 1\n\n[[package]]\nname = "nemo-rl"\nversion = "0.6.0"\nsource = {}\n'
-MODULE = '[submodule "3rdparty/RL"]\n\tpath = 3rdparty/RL\n\turl = {}.git\n\tbranch = {}\n'
 OLD = table_of(__name__, "OLD")
 OPEN = table_of(__name__, "OPEN")
 

@@ -15,15 +15,6 @@ from tests.support.tables import table_of
 
 DEFAULTS: dict[str, Any] = {"num_moe_experts": None, "attention_dropout": 0.1, "hidden_dropout": 0.1}
 """What a row's configuration has by default. A file that does not say it may belong to any model."""
-MOE: dict[str, Any] = {
-    "num_moe_experts": 8,
-    "add_bias_linear": False,
-    "moe_pad_expert_input_to_capacity": False,
-    "moe_layer_freq": 1,
-}
-RECOMPUTED: dict[str, Any] = {"recompute_granularity": "selective"}
-OFFLOADED: dict[str, Any] = {"fine_grained_activation_offloading": True}
-WITHOUT_DROPOUT: dict[str, Any] = {"attention_dropout": 0.0, "hidden_dropout": 0.0}
 CONTEXTS: dict[str, dict[str, Any]] = table_of(__name__, "CONTEXTS")
 """The settings beside those of a row, as far as the name of its context says; the release judges whether they are."""
 

@@ -18,31 +18,6 @@ from tests.support.tables import table_of
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
-PAIR = "model:\n  hidden_size: 8\n  cuda_graph_impl: none\n  cuda_graph_scope: full_iteration\n"
-SAFE = "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  cuda_graph_scope: attn\n  other: 1\n"
-UNSAFE = "model:\n  cuda_graph_scope: full_iteration\n  hidden_size: 4096\n"
-BLOCKED = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  external_cuda_graph: true\n"
-FAR = "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  a: 1\n  b: 2\n  c: 3\n  cuda_graph_scope: [attn]\n"
-BLOCK_LIST = "model:\n  hidden_size: 8\n  cuda_graph_impl: local\n  cuda_graph_scope:\n    - attn\n    - mlp\n"
-TOGETHER = "model:\n  hidden_size: 8\n  enable_cuda_graph: true\n  cuda_graph_scope: attn\n"
-PYTHON = """\
-from megatron.core.transformer import TransformerConfig
-
-
-def build():
-    return TransformerConfig(cuda_graph_impl="local", name="日本語", cuda_graph_scope=["attn",
-\t\t"mlp"])
-
-
-def change(cfg):
-    cfg.model.cuda_graph_impl = "local"
-    cfg.model.cuda_graph_scope = ["attn"]
-"""
-HOSTILE = "MODEL_ARGS:\n\t# x\n".replace("\t", "  ") + (
-    "  --bf16: true # \u202eerror[CG101]\n  --enable-cuda-graph: true # ::error::x ##[error]y"
-)
-MANY = "".join(f"m{number}:\n  external_cuda_graph: true\n" for number in range(60))
-LONG = "MODEL_ARGS: {" + "x: 1, " * 60 + "--bf16: true, --enable-cuda-graph: true" + ", y: 2" * 60 + "}\n"
 
 CASES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = table_of(__name__, "CASES")
 

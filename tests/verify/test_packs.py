@@ -57,7 +57,6 @@ def test_without_a_release_nothing_passes(tmp_path: Path) -> None:
     assert (verdict.verdict, verdict.reason) == (UNTESTED, "no megatron-core 0.17, 0.18")
 
 
-SWAPPED = "values: [{old: true, new: false}, {old: false, new: true}]\n"
 WRONG_PACKS = table_of(__name__, "WRONG_PACKS")
 LEGACY = """\
 summary: Uses the legacy models
