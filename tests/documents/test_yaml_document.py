@@ -16,6 +16,7 @@ from cgmigrate.megatron.settings import MergedValue, Settings, Undecided
 from cgmigrate.text.edits import apply
 from cgmigrate.text.encoding import decode, encode
 from tests.support.paths import FIXTURES
+from tests.support.tables import from_table
 
 CASES = FIXTURES / "yaml"
 
