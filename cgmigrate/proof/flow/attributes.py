@@ -9,7 +9,7 @@ from functools import lru_cache
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.modules import Module
-from cgmigrate.proof.flow.names import bases_of, enumeration, first_members, global_name, is_record
+from cgmigrate.proof.flow.names import bases_of, enumeration, global_name, is_record, member_named
 from cgmigrate.proof.flow.run import KEPT_STATE, WHOLE, FlowRun, RaisedError
 from cgmigrate.proof.flow.values import (
     Attribute,
@@ -123,7 +123,7 @@ def _of_class(run: FlowRun, owner: Class, name: str, instance: Object | None) ->
             continue
         if name in base.made:
             return base.made[name]
-        member = first_members(base.node).get(name)
+        member = member_named(base.node, name)
         if member is not None:
             return _member(run, base, *member, instance)
     if instance is None and name not in KEPT_STATE:
@@ -136,7 +136,7 @@ def read_above(run: FlowRun, of: object, name: str) -> object:
     assert isinstance(of, tuple)
     own, instance = of
     for base in bases_of(run, own)[1:]:
-        member = first_members(base.node).get(name) if isinstance(base, Class) else None
+        member = member_named(base.node, name) if isinstance(base, Class) else None
         if member is not None:
             assert isinstance(base, Class)
             value = _member(run, base, *member, instance if isinstance(instance, Object) else None)

@@ -18,7 +18,7 @@ from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
 from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size, has_width, is_large
 from cgmigrate.proof.flow.modules import Import
-from cgmigrate.proof.flow.names import bases_of, enumeration, first_members, imported, is_foreign, is_record, members_of
+from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, member_named, members_of
 from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
 from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, Handlers, RaisedError, add_lines, bits, state_of
 from cgmigrate.proof.flow.slices import Kept
@@ -259,9 +259,8 @@ def construct(run: FlowRun, of: Class, positional: list[object], named: dict[str
     if maker is not None:
         call_function(run, maker, [made, *positional], named)
         return made
-    members = (one for base in reversed(bases if positional else []) for one in members_of(base.node))
-    fields = dict.fromkeys(name for name, statement, _ in members if isinstance(statement, ast.AnnAssign))
-    for name, value in {**dict(zip(fields, positional, strict=False)), **named}.items():
+    fields = (name for base in reversed(bases) for name in _fields_of(base.node)) if positional else ()
+    for name, value in {**dict(zip(dict.fromkeys(fields), positional, strict=False)), **named}.items():
         attributes.write(run, made, name, value)
     after = _method_named(bases, "__post_init__")
     if after is not None:
@@ -284,9 +283,14 @@ def _settings_of(node: ast.ClassDef) -> list[tuple[str, ast.stmt, ast.expr]]:
     return [(name, st, value) for name, st, value in members_of(node) if value is not None and name in KEPT_STATE]
 
 
+@lru_cache(maxsize=65536)
+def _fields_of(node: ast.ClassDef) -> list[str]:
+    return [name for name, statement, _ in members_of(node) if isinstance(statement, ast.AnnAssign)]
+
+
 def _method_named(bases: list[Class], name: str) -> Function | None:
     for base in bases:
-        statement, _ = first_members(base.node).get(name) or (None, None)
+        statement, _ = member_named(base.node, name) or (None, None)
         if isinstance(statement, ast.FunctionDef):
             return Function(base.module, statement, base.scope, base)
     return None
@@ -420,11 +424,15 @@ def _imported(run: FlowRun, positional: list[object], _named: dict[str, object])
     return imported(run, importer, Import(name)) if isinstance(name, str) else Unknown(f"module {shown(name)}")
 
 
+def _partial(_run: FlowRun, positional: list[object], named: dict[str, object]) -> object:
+    return Bound(positional[0], tuple(positional[1:]), named)
+
+
 _EXTERNAL: dict[str, Callable[[FlowRun, list[object], dict[str, object]], object]] = {
     "deepcopy": _copied,
     "copy": partial(_copied, is_deep=False),
     "replace": partial(_copied, is_deep=False),
-    "partial": lambda _run, positional, named: Bound(positional[0], tuple(positional[1:]), named),
+    "partial": _partial,
     "import_module": _imported,
     "param": lambda _run, positional, _named: positional[0] if len(positional) == 1 else tuple(positional),
 }
@@ -571,6 +579,10 @@ def _map(run: FlowRun, positional: list[object], _named: dict[str, object]) -> o
     return [run.call(positional[0], [one], {}) for one in items]
 
 
+def _iter(_run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
+    return positional[0]
+
+
 _BUILTINS: dict[str, Callable[[FlowRun, list[object], dict[str, object]], object]] = {
     "getattr": _getattr,
     "setattr": _setattr,
@@ -583,7 +595,7 @@ _BUILTINS: dict[str, Callable[[FlowRun, list[object], dict[str, object]], object
     "zip": _zip,
     "enumerate": _enumerate,
     "map": _map,
-    "iter": lambda _run, positional, _named: positional[0],
+    "iter": _iter,
 }
 
 

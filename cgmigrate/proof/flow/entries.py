@@ -13,7 +13,18 @@ from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import class_of, holds_in, is_record
-from cgmigrate.proof.flow.run import WHOLE, FlowRun, Frozen, Name, Side, StateNeededError, add_lines, paths_of, state_of
+from cgmigrate.proof.flow.run import (
+    WHOLE,
+    FlowRun,
+    Frozen,
+    Lines,
+    Name,
+    Side,
+    StateNeededError,
+    add_lines,
+    paths_of,
+    state_of,
+)
 from cgmigrate.proof.flow.slices import AnyFunction, functions_in
 from cgmigrate.proof.flow.statements import execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
@@ -65,7 +76,7 @@ class EntryResult:
 
     outcomes: list[Outcome] = field(default_factory=list)
     touched: dict[Module, set[str]] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
+    lines: Lines = field(default_factory=dict)
     needs_state: bool = False
     error: str = ""
     uses: frozenset[Name] = frozenset()

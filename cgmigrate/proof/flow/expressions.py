@@ -63,8 +63,6 @@ class Evaluator:
 
     def value(self, node: ast.expr) -> object:
         """Return the value of an expression."""
-        if isinstance(node, ast.Constant):
-            return node.value
         method = _METHODS.get(type(node))
         if method is None:
             return Unknown(ast.unparse(node))
@@ -96,6 +94,9 @@ class Evaluator:
         if of := enumeration(value):
             return [Member(of, name) for name in LAYER_MODULES]
         return None
+
+    def _constant(self, node: ast.Constant) -> object:
+        return node.value
 
     def _name(self, node: ast.Name) -> object:
         name = node.id
@@ -398,10 +399,19 @@ def _of_property(run: FlowRun, value: Attribute) -> object:
     return own if settle is None else settle(run, own)
 
 
+def _sized(_run: FlowRun, value: object) -> object:
+    return Unknown(shown(value)) if is_large(value) else value
+
+
+def _checked(_run: FlowRun, value: object) -> object:
+    check_size(value)
+    return value
+
+
 _SETTLED: dict[type, Callable[[FlowRun, Any], object]] = {
     **dict.fromkeys((Unknown, Object), FlowRun.resolved),
-    **dict.fromkeys((str, bytes, int), lambda _run, value: Unknown(shown(value)) if is_large(value) else value),
-    **dict.fromkeys((dict, list, tuple, set, frozenset), lambda _run, value: check_size(value)),
+    **dict.fromkeys((str, bytes, int), _sized),
+    **dict.fromkeys((dict, list, tuple, set, frozenset), _checked),
     Attribute: _of_property,
 }
 """What is done with a value of an expression: others are known, and never too large."""
@@ -413,6 +423,7 @@ def evaluate_global(run: FlowRun, module: Module, node: ast.expr) -> object:
 
 
 _METHODS: dict[type[ast.expr], Callable[[Evaluator, Any], object]] = {
+    ast.Constant: Evaluator._constant,
     ast.Name: Evaluator._name,
     ast.Attribute: Evaluator._attribute,
     ast.List: Evaluator._list,

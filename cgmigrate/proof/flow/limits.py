@@ -23,10 +23,10 @@ class NotFollowedError(Exception):
     """Code cannot be followed."""
 
 
-def check_size(value: object) -> object:
-    """Return a value. Raises NotFollowedError for a collection with too many parts, also if it contains itself."""
+def check_size(value: object) -> None:
+    """Raise NotFollowedError for a collection with too many parts, also for one that contains itself."""
     if not value or not isinstance(value, _COLLECTIONS):
-        return value
+        return
     waiting, left = [value], MOST_PARTS - 1
     while waiting:
         one = waiting.pop()
@@ -35,7 +35,6 @@ def check_size(value: object) -> object:
         if left < 0:
             raise NotFollowedError("it makes a value that is too large")
         waiting += [part for part in parts if isinstance(part, _COLLECTIONS)]
-    return value
 
 
 def is_large(value: object) -> bool:

@@ -26,7 +26,7 @@ def global_name(run: FlowRun, module: Module, name: str) -> object:
             run.computed += 1
         else:
             run.globals[key] = Unknown(f"{name} of {module.path}")
-            run.globals[key] = _resolved(run, module, name)
+            run.globals[key] = _found(run, module, name)
     elif run.is_finding or key not in run.globals:
         value, touched = known
         for one in touched:
@@ -35,7 +35,7 @@ def global_name(run: FlowRun, module: Module, name: str) -> object:
     return run.globals[key]
 
 
-def _resolved(run: FlowRun, module: Module, name: str) -> object:
+def _found(run: FlowRun, module: Module, name: str) -> object:
     """Return what a name is; where nothing is computed for it, it is the same for all paths."""
     before = run.computed, run.touched, run.is_finding
     run.touched, run.is_finding = {one: set() for one in islice(run.touched, 1)}, True
@@ -205,9 +205,13 @@ def is_foreign(name: str) -> bool:
     return not (_is_plain_base(name) or name.startswith("megatron.core."))
 
 
+def member_named(node: ast.ClassDef, name: str) -> tuple[ast.stmt, ast.expr | None] | None:
+    """Return the first attribute of a name in the body of a class, as `members_of` does."""
+    return _first_members(node).get(name)
+
+
 @lru_cache(maxsize=65536)
-def first_members(node: ast.ClassDef) -> dict[str, tuple[ast.stmt, ast.expr | None]]:
-    """Return the first attribute of each name in the body of a class, as `members_of` does."""
+def _first_members(node: ast.ClassDef) -> dict[str, tuple[ast.stmt, ast.expr | None]]:
     return {name: (statement, value) for name, statement, value in reversed(members_of(node))}
 
 

@@ -107,13 +107,14 @@ class Slice:
     def _grow(self, module: Module) -> None:
         for name, node in functions_in(module):
             # What others a method calls is not known by its name: many classes have such a method.
-            sets = self._has(_body(node), module, "sets" if "." in name else "writes")
-            if sets or self._has(_body(node), module, "settings"):
+            writes = self._sets_in(module) if "." in name else self._writes_in(module)
+            sets = _has_line(_body(node), writes)
+            if sets or _has_line(_body(node), self._settings_in(module)):
                 kept = self.kept(node, module)
                 if sets or kept.reading or any(_gives(one) for one in kept.statements):
                     self._learn(name, sets)
         for statement in module.tree.body:
-            if isinstance(statement, ast.ClassDef) and self._has(_own_lines(statement), module, "settings"):
+            if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
                 self._learn(statement.name, False)
             if self._is_table(statement, module):
                 for name in bound_by(statement):
@@ -128,7 +129,7 @@ class Slice:
         """
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or isinstance(statement.value, ast.Constant):
             return False
-        names = self._has(_body(statement), module, "settings")
+        names = _has_line(_body(statement), self._settings_in(module))
         return names or (self.has_words(statement, module) and passes_function(statement, self.functions))
 
     def _learn(self, name: str, sets: bool) -> None:
@@ -144,17 +145,17 @@ class Slice:
 
     def is_entry(self, node: ast.stmt, module: Module) -> bool:
         """Return whether a statement, or the body of a function, uses settings itself, or calls what sets them."""
-        return self._has(_body(node), module, "settings", "writes")
+        return any(_has_line(_body(node), lines) for lines in (self._settings_in(module), self._writes_in(module)))
 
     def sets(self, node: ast.stmt, module: Module) -> bool:
         """Return whether a statement sets settings, or calls what sets them."""
-        return self._has(_body(node), module, "writes")
+        return _has_line(_body(node), self._writes_in(module))
 
     def has_words(self, node: ast.stmt | ast.expr, module: Module) -> bool:
         """Return whether a statement has a word that matters; of a function, its body."""
         key = node, module
         if key not in self._worded:
-            self._worded[key] = self._has(_body(node), module, "words")
+            self._worded[key] = _has_line(_body(node), self._lines_of(module))
         return self._worded[key]
 
     def follows(self, node: AnyFunction, module: Module) -> bool:
@@ -166,8 +167,9 @@ class Slice:
         version, lines, kept = self._kept.get(node, (-1, None, None))
         if kept is None or version != self.version:
             span = _body(node) if isinstance(node, ast.stmt) else (0, module.text.count("\n") + 1)
-            now = tuple(_lines_within(span, self._lines_of(module, kind)) for kind in ("words", "readers"))
-            sets = self._has(span, module, "writes", "leads") or getattr(node, "name", "") in self.writers
+            now = tuple(_lines_within(span, one) for one in (self._lines_of(module), self._readers_in(module)))
+            sets = any(_has_line(span, one) for one in (self._writes_in(module), self._leads_in(module)))
+            sets = sets or getattr(node, "name", "") in self.writers
             if kept is None or (*now, sets) != lines:
                 kept = _Keeping(self, module, is_writer=sets).keep(node.body)  # type: ignore[attr-defined]
             self._kept[node] = self.version, (*now, sets), kept
@@ -175,7 +177,12 @@ class Slice:
 
     def has_readers(self, node: ast.stmt | ast.expr, module: Module) -> bool:
         """Return whether code names a setting, or calls a function that returns what it reads of them."""
-        return self._has(_body(node), module, "readers")
+        return _has_line(_body(node), self._readers_in(module))
+
+    def _readers_in(self, module: Module) -> list[int]:
+        if self._readers[0] != self.version:
+            self._readers = self.version, self.functions - self.writers
+        return self._matching(module, "readers", [(SETTINGS, _EVERY), (self._readers[1], (_CALLED,))])
 
     def lines_with(self, word: str, module: Module) -> list[int]:
         """Return the lines of a module with a word."""
@@ -193,34 +200,36 @@ class Slice:
 
     # --- lines ------------------------------------------------------------------------------------
 
-    def _words_of(self, kind: str) -> Iterable[tuple[Set[str], Sequence[int]]]:
-        """Return the words of lines, and what they are there: of those that have names of settings, and so on."""
-        if kind == "readers" and self._readers[0] != self.version:
-            self._readers = self.version, self.functions - self.writers
-        tables, stored = (self.tables, _EVERY), (self.settings, (_STORED,))
-        words: dict[str, Sequence[tuple[Set[str], Sequence[int]]]] = {
-            "settings": [(SETTINGS, _EVERY), tables],
-            "writes": [stored, tables, (self.writers, (_CALLED,))],
-            "sets": [stored],
-            "leads": [(self.paths, (_STORED,))],
-            "readers": [(SETTINGS, _EVERY), (self._readers[1], (_CALLED,))],
-            "words": [(self.settings, _EVERY), tables, (self.paths, (_STORED,)), (self.functions, (_CALLED,))],
-        }
-        return words[kind]
+    def _settings_in(self, module: Module) -> list[int]:
+        """Return the lines of a module with names of settings."""
+        return self._matching(module, "settings", [(SETTINGS, _EVERY), (self.tables, _EVERY)])
+
+    def _writes_in(self, module: Module) -> list[int]:
+        """Return the lines of a module that set settings, or call functions that do."""
+        words = [(self.settings, (_STORED,)), (self.tables, _EVERY), (self.writers, (_CALLED,))]
+        return self._matching(module, "writes", words)
+
+    def _sets_in(self, module: Module) -> list[int]:
+        return self._matching(module, "sets", [(self.settings, (_STORED,))])
+
+    def _leads_in(self, module: Module) -> list[int]:
+        """Return the lines of a module that set attributes which lead to objects with settings."""
+        return self._matching(module, "leads", [(self.paths, (_STORED,))])
+
+    def _lines_of(self, module: Module) -> list[int]:
+        words = [(self.settings, _EVERY), (self.tables, _EVERY), (self.paths, (_STORED,)), (self.functions, (_CALLED,))]
+        return self._matching(module, "words", words)
 
     def _index(self, module: Module) -> _Index:
         if module not in self._indices:
             self._indices[module] = _index_of(module)
         return self._indices[module]
 
-    def _has(self, span: tuple[int, int], module: Module, *kinds: str) -> bool:
-        return any(_has_line(span, self._lines_of(module, kind)) for kind in kinds)
-
-    def _lines_of(self, module: Module, kind: str) -> list[int]:
+    def _matching(self, module: Module, kind: str, every: Iterable[tuple[Set[str], Sequence[int]]]) -> list[int]:
         version, lines = self._lines.get((module, kind), (-1, []))
         if version != self.version:
             index = self._index(module)
-            some = ((index[word], kinds) for words, kinds in self._words_of(kind) for word in words & index.keys())
+            some = ((index[word], kinds) for words, kinds in every for word in words & index.keys())
             lines = sorted({one >> 2 for places, kinds in some for one in places if one & 3 in kinds})
             self._lines[module, kind] = self.version, lines
         return lines

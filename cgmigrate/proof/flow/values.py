@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +157,14 @@ def _shown(value: object, depth: int) -> str:
     return show(value, depth) if show is not None else repr(value)
 
 
+def _shown_list(value: Iterable[object], depth: int) -> str:
+    return f"[{', '.join([_shown(one, depth - 1) for one in value])}]"
+
+
+def _shown_set(value: Iterable[object], depth: int) -> str:
+    return f"{{{', '.join(sorted(_shown(one, depth - 1) for one in value))}}}"
+
+
 def _shown_dict(value: dict[object, object], depth: int) -> str:
     return f"{{{', '.join([f'{_shown(key, depth)}: {_shown(part, depth - 1)}' for key, part in value.items()])}}}"
 
@@ -164,9 +172,8 @@ def _shown_dict(value: dict[object, object], depth: int) -> str:
 _SHOWN: dict[type, Callable[[Any, int], str]] = {
     **dict.fromkeys((Unknown, Object), lambda one, _depth: f"<{one.key}>"),
     **dict.fromkeys((External, Builtin, Function), lambda one, _depth: one.name),
-    **dict.fromkeys((list, tuple), lambda parts, depth: f"[{', '.join([_shown(one, depth - 1) for one in parts])}]"),
-    set: lambda parts, depth: f"{{{', '.join(sorted(_shown(one, depth - 1) for one in parts))}}}",
-    frozenset: lambda parts, depth: _shown(set(parts), depth),
+    **dict.fromkeys((list, tuple), _shown_list),
+    **dict.fromkeys((set, frozenset), _shown_set),
     dict: _shown_dict,
     Class: lambda one, _depth: one.node.name,
     Member: lambda one, _depth: f"{one.of}.{one.name}",
