@@ -434,3 +434,15 @@ def test_a_script_that_is_nested_too_deeply_fails_and_stays(project: Path, cgmig
     assert result.exit_code == 1
     assert "run.sh:1:1: CG013" in result.stdout and "nested too deeply" in result.stdout
     assert script.read_text() == text and FLAG not in (project / "other.sh").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "is_safe"), [('"${ARGS[@]}"', True), ('"${ARGS[@]:-}"', False), ('"${ARGS[*]}"', False)]
+)
+def test_an_array_that_loses_its_words_is_no_empty_argument(
+    project: Path, cgmigrate: Run, words: str, *, is_safe: bool
+) -> None:
+    text = f"ARGS=(--cuda-graph-scope full)\ntorchrun pretrain_gpt.py --cuda-graph-impl local {words}\n"
+    (project / "run.sh").write_text(text)
+    cgmigrate("fix", ".")
+    assert ((project / "run.sh").read_text() != text) is is_safe

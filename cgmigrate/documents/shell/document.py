@@ -471,6 +471,8 @@ class ShellDocument(Document):
         again = self._again = type(self)(edited, self.path, self.catalogue)
         if len(again._tree.errors) > len(self._tree.errors):
             return "it would no longer be valid shell code"
+        if name := _emptied(self.text, edited):
+            return f"without words, `{name}` would be an empty argument where it is expanded"
         expected = [own for site in self.sites if (own := dict(rewrites.get(site.index, site.own)))]
         if expected != [site.own for site in again.sites]:
             return "the flags would be read differently"
@@ -532,3 +534,12 @@ def parts_of(document: ShellDocument, numbers: Collection[int] | None) -> list[N
 def _kinds_around(node: Node | None) -> list[str]:
     """Return the types of a node and of those around it, nearest first."""
     return [one.type for one in nodes_around(node)]
+
+
+_EMPTY = re.compile(r"(?<!\w)(\w+)\+?=\(\s*\)")
+
+
+def _emptied(text: str, edited: str) -> str:
+    """Return an array that loses all its words and whose expansion then is one empty word: ``"${A[@]:-}"``."""
+    names = set(_EMPTY.findall(edited)) - set(_EMPTY.findall(text))
+    return next((one for one in sorted(names) if re.search(rf'"\$\{{{one}\[(?:@\]:?-|\*\])', edited)), "")
