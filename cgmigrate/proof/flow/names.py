@@ -26,7 +26,7 @@ def global_name(run: FlowRun, module: Module, name: str) -> object:
             run.computed += 1
         else:
             run.globals[key] = Unknown(f"{name} of {module.path}")
-            run.globals[key] = _found(run, module, name)
+            run.globals[key] = _resolved(run, module, name)
     elif run.is_finding or key not in run.globals:
         value, touched = known
         for one in touched:
@@ -35,7 +35,7 @@ def global_name(run: FlowRun, module: Module, name: str) -> object:
     return run.globals[key]
 
 
-def _found(run: FlowRun, module: Module, name: str) -> object:
+def _resolved(run: FlowRun, module: Module, name: str) -> object:
     """Return what a name is; where nothing is computed for it, it is the same for all paths."""
     before = run.computed, run.touched, run.is_finding
     run.touched, run.is_finding = {one: set() for one in islice(run.touched, 1)}, True
