@@ -77,7 +77,7 @@ def _spelled(case: SiteCase, name: str, value: str) -> str:
 def notes_of(case: SiteCase, applicability: Applicability | None, context: Context) -> tuple[str, ...]:
     """Return the notes of a site: an assignment that comes too late, and a different meaning in an older release."""
     origin = case.site.origin
-    assigns = case.site.overrides and origin is not None and not origin.callee and SCOPE in case.site.own
+    assigns = case.site.overrides and origin is not None and origin.object and SCOPE in case.site.own
     if assigns and case.reader is Reader.CONFIG and context.target >= SPLIT_IN:
         late = "megatron-core >= 0.18 silently ignores an assignment to `cuda_graph_scope`"
         return (late if case.site.built else f"if the config is already built, {late}",)

@@ -55,20 +55,29 @@ def unknown_owner_diagnostics(
     ``own`` is the class of the checkout with these fields.
     """
     rule = enabled_rule_for(CheckKind.UNKNOWN_OWNER, context.rules)
+    function = site.origin.callee if site.origin else ""
+    if not re.search(rf"^def {re.escape(function)}\(", document.text, re.MULTILINE):
+        function = ""
+
+    def texts(written: Use) -> tuple[str, str]:
+        """Return the message, and what to do."""
+        if own:
+            message = (
+                f"`{written.key}` is a field of `{own.name}` ({own.place}), which is not known as a Megatron class"
+            )
+            return message, _OF_FIELD
+        if function:
+            message = f"`{written.key}` is an argument of `{function}` of this file; cgmigrate cannot tell what gets it"
+            return message, f"if a TransformerConfig gets it, change the parameter of `{function}` first; else leave it"
+        is_common = written.setting in document.catalogue.captures
+        advice = advice_for(document, site, written, site.own, context.target)
+        return _message(site, written.key, is_common=is_common), _if_megatrons(advice, site)
+
     return [
-        LintDiagnostic(
-            rule.id,
-            rule.severity,
-            written.span,
-            f"`{written.key}` is a field of `{own.name}` ({own.place}), which is not known as a Megatron class"
-            if own
-            else _message(site, written.key, is_common=written.setting in document.catalogue.captures),
-            help=_OF_FIELD if own else _if_megatrons(advice, site),
-            reports=rule.reports,
-        )
+        LintDiagnostic(rule.id, rule.severity, written.span, message, help=help_, reports=rule.reports)
         for written in site.written
         if _concerns(written.setting, site, document.catalogue, context) and not _is_refused(written, site, document)
-        for advice in (advice_for(document, site, written, site.own, context.target),)
+        for message, help_ in (texts(written),)
     ]
 
 

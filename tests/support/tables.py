@@ -6,6 +6,7 @@ A row of a test names its arguments; ``id`` is its name in reports. A list is a 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +35,9 @@ def _read(path: Path) -> dict[str, Any]:
 
 def table_of(module: str, name: str) -> Any:
     """Return a table of a module by its name."""
+    if module == "__main__":
+        # Of `python -m`, which writes what a test expects.
+        module = sys.modules[module].__spec__.name
     folder, module = module.split(".")[-2:]
     return _read(TABLES / folder / f"{module.removeprefix('test_')}.yaml")[name]
 

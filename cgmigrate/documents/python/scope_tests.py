@@ -155,7 +155,8 @@ class ScopeTests:
         is_local = within is not None and within.implementation == "== local"
         if within and is_local and (edits := self._merged(node, within.node, scope.value, inside=inside)):
             # Without the operand nothing else changes: since 0.18 `local` is never the full iteration.
-            fix = "" if inside else f"delete `{' '.join(self.report.source.of(node).split())}`"
+            test = " ".join(self.report.source.of(node).split())
+            fix = "" if inside else f"delete `{test}`: since 0.18 `local` has no full-iteration graphs"
             return UseReplacement(text, edits=edits, fix=fix)
         return UseReplacement(text, risk="" if within and within.implementation == "!= none" else _RISK_OF_NONE)
 

@@ -217,7 +217,10 @@ class _UseProblems:
         above = self.source.parent(node)
         text = f"`{SCOPE_CLASS}` is deprecated since megatron-core 0.18, which keeps it for old checkpoints only"
         if isinstance(above, ast.Attribute):
-            self.report.add(above, Message(ProblemKind.ENUM_CLASS, text, advice=_instead_of_member(above.attr)))
+            around = self.source.parent(above)
+            by_number = isinstance(around, ast.Attribute) and around.attr == "value"
+            how = _BY_NAME if by_number else _instead_of_member(above.attr)
+            self.report.add(above, Message(ProblemKind.ENUM_CLASS, text, advice=how))
         else:
             self.report.add(node, Message(ProblemKind.ENUM_CLASS, text))
 
@@ -315,6 +318,9 @@ def _values_of_records(source: PythonSource) -> set[int]:
 
 def _is_scope(node: ast.stmt) -> bool:
     return isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == SCOPE
+
+
+_BY_NAME = f"compare names instead of `.value`: the members of `{MODULE_CLASS}` have other numbers"
 
 
 def _instead_of_member(member: str) -> str:
