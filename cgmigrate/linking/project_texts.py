@@ -38,8 +38,7 @@ class ProjectTexts:
     @remembered
     def _holding(self, words: tuple[str, ...]) -> list[str]:
         # For many words, this is much faster than a pattern.
-        texts = ((path, self.text(path).lower()) for path in self._not_searched)
-        others = [path for path, text in texts if any(word.lower() in text for word in words)]
+        others = [path for path, text in self._lower_texts if any(word.lower() in text for word in words)]
         searched = map(os.path.realpath, self.search.holding(words, any_case=True))
         return sorted(path for path in {*searched, *others} if not self._is_rule(path))
 
@@ -51,6 +50,11 @@ class ProjectTexts:
     def _not_searched(self) -> list[str]:
         """The files that git does not search."""
         return [*map(os.path.realpath, self.search.ignored()), *self.others]
+
+    @cached_property
+    def _lower_texts(self) -> list[tuple[str, str]]:
+        """These files and their texts: to lower a large one takes longer than to search it."""
+        return [(path, self.text(path).lower()) for path in self._not_searched]
 
     def paths(self) -> Iterable[str]:
         """Return the real paths of the files that are searched, and of those that are not."""
