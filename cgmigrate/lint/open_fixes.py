@@ -46,7 +46,8 @@ def with_open_places(examined: Sequence[ExaminedFile], related: RelatedFiles, ap
 def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: RelatedFiles) -> ExaminedFile:
     reasons = {}
     for index, case in examined.cases.items():
-        if case.blocked or not any(match.fix for _, match in case.matches) or (case.risks and not case.may_be_proved):
+        is_offered = any(match.fix for _, match in case.matches) and (case.may_be_proved or not case.risks)
+        if case.blocked or not is_offered or index in examined.relations.guarded:
             continue
         fix = _outline(examined, case, group)
         places = related.open_places(examined.path) if fix.names else None

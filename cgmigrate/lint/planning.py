@@ -220,7 +220,7 @@ class Planner:
         pairs = [(file, examined) if path == real else self._code[path] for path in proved[real].files]
         for opened, _ in pairs:
             proved[real].use_setters(opened.document)
-        every = [proved[os.path.realpath(opened.path)].added_to(one) for opened, one in pairs]
+        every = [proved[os.path.realpath(opened.path)].added_to(one, is_guarded=True) for opened, one in pairs]
         return self._plan([opened for opened, _ in pairs], every, MergedSites((), True) if len(pairs) > 1 else None)
 
     def _proved(self, file: OpenedFile, examined: ExaminedFile) -> Mapping[str, ProvedSites] | None:

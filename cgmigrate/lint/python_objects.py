@@ -96,12 +96,13 @@ class ProvedSites:
     makers: Mapping[int, frozenset[str]] = field(default_factory=dict)
     """Site → the functions and modules through which other code gets its object."""
 
-    def added_to(self, examined: ExaminedFile) -> ExaminedFile:
-        """Return the file with what is proved for it."""
+    def added_to(self, examined: ExaminedFile, *, is_guarded: bool = False) -> ExaminedFile:
+        """Return the file with what is proved for it; ``is_guarded`` says that no place is open for that."""
         examined = with_rows(examined, rows_of(examined) & self.groups.keys())
         relations = replace(
             examined.relations,
             proved=self.groups,
+            guarded=frozenset(self.groups) if is_guarded else frozenset(),
             accounted=self.accounted,
             makers=self.makers,
             not_proved=self.reasons,

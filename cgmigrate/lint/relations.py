@@ -48,6 +48,8 @@ class Relations:
     proved: Mapping[int, int] = field(default_factory=dict)
     """The sites whose fixes are proved for all code that has their objects, by index, each with the number of those
     that are written together."""
+    guarded: Collection[int] = ()
+    """Those of them for which the proof has looked for open places."""
     accounted: Collection[tuple[str, int]] = ()
     """The lines of the project's code whose use of settings the proof knows."""
     makers: Mapping[int, frozenset[str]] = field(default_factory=dict)
