@@ -209,14 +209,9 @@ def proved_sites(
     setters = setters_of(modules, checkout.seeds, context.target, style.setters)
     for file in candidates.values():
         _add_forms(file, setters, is_explicit=style.is_explicit)
-    changes = [_change(name, file) for file in candidates.values() for name in file.sets]
 
     def edited(names: Mapping[Name, int]) -> Modules:
         return modules.with_texts(_edited(candidates, names))
-
-    proofs = Proofs(
-        modules, checkout.seeds, changes, Releases(context.source, context.target), edited, words.files_with
-    )
 
     def trees_with(name: str) -> list[tuple[str, ast.AST]]:
         read = ((path, modules.read(path)) for path in words.files_with([name]))
@@ -226,7 +221,12 @@ def proved_sites(
         sites = _by_file(candidates, proved, setters)
         return _met(candidates, sites, checkout.guard) | _escaping(candidates, sites, trees_with)
 
-    return _by_file(candidates, checkout.kept(lambda: _proved(proofs, met)), setters)
+    def prove() -> Proved:
+        changes = [_change(name, file) for file in candidates.values() for name in file.sets]
+        releases = Releases(context.source, context.target)
+        return _proved(Proofs(modules, checkout.seeds, changes, releases, edited, words.files_with), met)
+
+    return _by_file(candidates, checkout.kept(prove), setters)
 
 
 def _proved(proofs: Proofs, met: Callable[[Proved], Mapping[Name, str]]) -> Proved:
