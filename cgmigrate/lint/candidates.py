@@ -64,16 +64,19 @@ def _withheld(support: Support, release: Release, target: Release) -> Withheld:
         return Withheld(
             f"{support.origin} installs megatron-core {release}, which ignores or rejects the new settings",
             f"install {SPLIT_IN} or a later release there first, or give `--to {target}`",
+            waits=True,
         )
     if support.is_requirement:
         return Withheld(
             f"{support.origin} admits megatron-core {release}, which ignores or rejects the new settings",
             f"to drop the releases before {SPLIT_IN}, add `--raise-pin`, which also raises the requirement",
+            waits=True,
         )
     return Withheld(
         f"the project supports megatron-core {release} as well ({support.origin}), which ignores or rejects the new "
         "settings",
         f"to drop the releases before {SPLIT_IN}, run with `--from {release} --to {target}`",
+        waits=True,
     )
 
 

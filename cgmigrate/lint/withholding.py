@@ -70,16 +70,20 @@ class PlaceOfFix:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """Why an edit set is not applied: ``causes`` are the diagnostics that prevent it, in the words of ``reason``."""
+    """Why an edit set is not applied: ``causes`` are the diagnostics that prevent it, in the words of ``reason``.
+
+    ``waits`` says that something else has to be decided first: what the fix writes is shown then, too.
+    """
 
     reason: str
     help: str
     causes: tuple[PlaceOfFix, ...] = ()
+    waits: bool = False
 
     def explain(self, diagnostic: LintDiagnostic, path: str) -> LintDiagnostic:
-        """Return a diagnostic of the set without its fix: with what to do first, and what to write then."""
+        """Return a diagnostic of the set without its fix."""
         change = " ".join(diagnostic.fix_text.split("\n"))
-        help_ = f"{self.help}; then {change}" if change else self.help
+        help_ = f"{self.help}; then {change}" if change and self.waits else self.help
         if not self.causes:
             return diagnostic.without_fix(self.reason, help_)
         nearest = min(
