@@ -248,6 +248,8 @@ class ProblemKind(WordEnum):
     """Code that imports or names what a module of Megatron-LM no longer has."""
     GPT_CLASS = "gpt-class"
     """Code or YAML that names the class of GPT models, or one that builds it."""
+    GPT_RECIPE = "gpt-recipe"
+    """Code that makes a provider of Megatron-Bridge whose model is a GPT model."""
     CHANGED_CALL = "changed-call"
     """A call that a function of Megatron-LM no longer takes."""
     GONE_KEY = "gone-key"

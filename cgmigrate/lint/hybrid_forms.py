@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from cgmigrate.linking.test_recipes import UNKNOWN
 from cgmigrate.lint.diagnostics import Reason, SiteCase
@@ -15,17 +15,14 @@ from cgmigrate.megatron.hybrid_models import (
     SPEC_FLAG,
     HybridForm,
     NoHybridForm,
+    graph_notes,
     hybrid_form,
-    symbols_of,
+    layer_classes,
 )
-from cgmigrate.megatron.layer_classes import GPT, HYBRID, LayerClass
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Backend, Layers, Rejected
 
-_OF_SYMBOL = {"-": "MLP", "E": "experts", "M": "Mamba"}
-"""A word of the name of a class of layers, by symbol; every other symbol is attention."""
-_MODULES = {"attn": "attention", "mlp": "MLP", "moe": "experts", "moe_router": "experts", "moe_preprocess": "experts"}
 _BY_CODE = "code starts `pretrain_gpt.py` with this list: write `pretrain_hybrid.py`, the pattern and the specification"
 _OF_RECIPE = "a recipe in `tests/test_utils/recipes` starts the program of the test case: it has to start the new one"
 _NO_PROGRAM = "no recipe in `tests/test_utils/recipes` decides which program gets these arguments"
@@ -73,25 +70,7 @@ def hybrid_notes(case: SiteCase, target: Release) -> tuple[str, ...]:
     weights = "loads" if form.loads_gpt_weights else "cannot load"
     pattern = f"`--hybrid-layer-pattern '{form.pattern}'`; megatron-core {target} {weights} GPT weights into it"
     recipe = () if case.site.programs or case.site.scripts else (_OF_RECIPE,)
-    return (pattern, *_graphs(form.pattern, case, target), *recipe)
-
-
-def _graphs(pattern: str, case: SiteCase, target: Release) -> Iterator[str]:
-    """Yield what each class of layers has in graphs, before and after."""
-    layers = _captured(case, target)
-    if layers is None:
-        return
-    if layers.backend is Backend.LOCAL:
-        before = "; ".join(f"{one.name}: {one.captured(layers.modules)}" for one in GPT)
-        after = "; ".join(f"{one.name}: {one.captured(layers.modules)}" for one in _classes(pattern))
-        yield f"`local` captures before: {before}; after: {after}"
-    elif not layers.modules:
-        yield "Transformer Engine captures before: whole GPT layers; after: each hybrid layer, twice as many graphs"
-    else:
-        names = [one.name for one in _classes(pattern)]
-        for module in sorted(layers.modules):
-            of = next((name for name in names if _MODULES.get(module, module) in name), "nothing")
-            yield f"`{module}` is a part of the graph of each GPT layer before; after it has graphs of its own: {of}"
+    return (pattern, *graph_notes(form.pattern, _captured(case, target)), *recipe)
 
 
 def _captured(case: SiteCase, target: Release) -> Layers | None:
@@ -104,17 +83,11 @@ def _captured(case: SiteCase, target: Release) -> Layers | None:
     return training if isinstance(training, Layers) else None
 
 
-def _classes(pattern: str) -> Sequence[LayerClass]:
-    """Return the classes of the layers of a pattern."""
-    words = {_OF_SYMBOL.get(symbol, "attention") for symbol in symbols_of(pattern)}
-    return [one for one in HYBRID if any(word in one.name for word in words)]
-
-
 def _capture_failures(pattern: str, case: SiteCase) -> Iterator[str]:
     """Yield why layers of a pattern cannot be built with the modules of the site."""
     layers = _captured(case, Release(0, 19))
     if layers is None or layers.backend is not Backend.LOCAL or not layers.modules:
         return
-    for one in _classes(pattern):
+    for one in layer_classes(pattern):
         if (text := one.captured(layers.modules)).startswith("cannot"):
             yield _IN_CAPTURE.format(one.name, text)

@@ -15,11 +15,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.megatron.layer_classes import GPT, HYBRID, LayerClass
 from cgmigrate.megatron.layer_patterns import layer_pattern
 from cgmigrate.megatron.pipeline_layouts import Layout, LayoutError, Pipeline
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.setting import Setting, SettingKind
 from cgmigrate.megatron.settings import Missing
+from cgmigrate.megatron.types import Backend, Layers
 
 SINCE = Release(0, 19)
 """The first release that logs that GPTModel is deprecated, and that trains its layers as a hybrid model."""
@@ -78,6 +80,9 @@ _REFUSED: Mapping[str, str] = {
     "export_te_mcore_model": _OTHER_MODULES,
 }
 """Flags with which a GPT model has no hybrid form, each with the reason."""
+_OF_SYMBOL = {"-": "MLP", "E": "experts", "M": "Mamba"}
+"""A word of the name of a class of layers, by symbol; every other symbol is attention."""
+_MODULES = {"attn": "attention", "mlp": "MLP", "moe": "experts", "moe_router": "experts", "moe_preprocess": "experts"}
 _POSITIONS = ("learned_absolute", "rope", "none")
 _GPT_CLASS = re.compile(r"megatron\.(?:core|training|bridge)\.(?:\w+\.)*(GPTModel(?:Config|Builder|Provider)?)")
 
@@ -299,3 +304,26 @@ def _flag(name: str) -> str:
 def symbols_of(pattern: str) -> Sequence[str]:
     """Return the symbols of layers that a pattern has."""
     return sorted(set(pattern) - {"|", "/"})
+
+
+def layer_classes(pattern: str) -> Sequence[LayerClass]:
+    """Return the classes of the layers of a pattern."""
+    words = {_OF_SYMBOL.get(symbol, "attention") for symbol in symbols_of(pattern)}
+    return [one for one in HYBRID if any(word in one.name for word in words)]
+
+
+def graph_notes(pattern: str, layers: object) -> Iterator[str]:
+    """Yield what each class of layers has in graphs, before and after, if parts of each layer are captured."""
+    if not isinstance(layers, Layers):
+        return
+    if layers.backend is Backend.LOCAL:
+        before = "; ".join(f"{one.name}: {one.captured(layers.modules)}" for one in GPT)
+        after = "; ".join(f"{one.name}: {one.captured(layers.modules)}" for one in layer_classes(pattern))
+        yield f"`local` captures before: {before}; after: {after}"
+    elif not layers.modules:
+        yield "Transformer Engine captures before: whole GPT layers; after: each hybrid layer, twice as many graphs"
+    else:
+        names = [one.name for one in layer_classes(pattern)]
+        for module in sorted(layers.modules):
+            of = next((name for name in names if _MODULES.get(module, module) in name), "nothing")
+            yield f"`{module}` is a part of the graph of each GPT layer before; after it has graphs of its own: {of}"

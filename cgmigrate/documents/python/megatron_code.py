@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cgmigrate.documents.dotted_names import PATH, is_of_megatron
+from cgmigrate.documents.python.gpt_recipes import about_recipe
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.read_messages import HolderKind, kind_of
 from cgmigrate.documents.python.scopes import bound_by
@@ -146,6 +147,7 @@ class _CodeReader:
             case ast.Call() as node:
                 yield from self._of_call(node, place)
                 yield from self._of_names_in(node)
+                yield from self._of_recipe(node, place)
             case ast.ClassDef() as node:
                 for base in self._bases(node, place, frozenset()):
                     yield from self._of_overrides(node, base)
@@ -153,6 +155,11 @@ class _CodeReader:
                 yield from self._retyped.problems(node)
             case ast.Constant(value=str() as text) as node:
                 yield from self._of_weights(node, text)
+
+    def _of_recipe(self, call: ast.Call, place: Placed) -> Iterator[Problem]:
+        scopes = [one for one in (place.function, self._source.tree) if one is not None]
+        if message := about_recipe(call, scopes, lambda one: self._resolved(one, place)):
+            yield Problem(ProblemKind.GPT_RECIPE, self._source.span(call.func), message)
 
     def _is_of_megatron(self, module: str) -> bool:
         return is_of_megatron(module, self._names.path)

@@ -29,13 +29,14 @@ class Placed:
     """A node, and what is around it.
 
     ``hidden`` are names of parameters, which hide those of the file. ``is_caught`` says that the code goes on where it
-    raises an error, ``base`` is the first base of the class.
+    raises an error, ``base`` is the first base of the class, ``function`` the nearest function.
     """
 
     node: ast.AST
     hidden: frozenset[str] = frozenset()
     is_caught: bool = False
     base: ast.expr | None = None
+    function: ast.FunctionDef | ast.AsyncFunctionDef | None = None
 
 
 def unguarded(tree: ast.Module, source: PythonSource) -> Iterator[Placed]:
@@ -91,7 +92,8 @@ class _Walker:
             case ast.ClassDef(bases=bases):
                 place = replace(place, base=bases[0] if bases else None)
             case ast.FunctionDef(args=arguments) | ast.AsyncFunctionDef(args=arguments) | ast.Lambda(args=arguments):
-                place = replace(place, hidden=place.hidden | _names_of(arguments))
+                own = place.function if isinstance(node, ast.Lambda) else node
+                place = replace(place, hidden=place.hidden | _names_of(arguments), function=own)
         yield place
         yield from self.below(place)
 
