@@ -1,6 +1,6 @@
 """Recipes of Megatron-Bridge that build a GPTModel: calls that make a provider, with the fields that the code shows.
 
-A provider is a class of ``rules/gpt_providers.json``, or what `AutoBridge` makes of a checkpoint whose name the code
+A provider is a class of ``rules/gpt_providers.json``, or what `AutoBridge` makes for a checkpoint whose name the code
 has. Its fields are the defaults of the class, what the call passes, and what the same function assigns to it later.
 """
 
