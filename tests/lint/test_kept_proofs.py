@@ -110,5 +110,4 @@ def test_few_results_are_kept(proofs: list[int], cgmigrate: Callable[..., Any], 
     cgmigrate("fix", "--diff", *RELEASES, ".")
 
     assert proofs
-    assert len(list(folder.iterdir())) == 16
-    assert (folder / "29.json").exists()
+    assert len(list(folder.iterdir())) == 16 and (folder / "29.json").exists()
