@@ -15,6 +15,7 @@ from cgmigrate import __version__
 from cgmigrate.megatron.rule_data import rules_folder
 from cgmigrate.project.cache_folder import cache_folder
 from cgmigrate.project.private_files import is_private_folder, opened
+from cgmigrate.project.temporary_files import create, removed_if_interrupted
 
 _MOST_KEPT = 16
 """Results of a kind; the oldest ones are deleted."""
@@ -62,17 +63,16 @@ def store(kind: str, key: str, result: object) -> None:
     """Keep a result, if that is possible: for the next command only speed depends on it."""
     path = _path(kind, key)
     folder = os.path.dirname(path)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError), removed_if_interrupted():
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        others = sorted((one for one in os.scandir(folder)), key=lambda one: one.stat().st_mtime_ns)
+        others = sorted(os.scandir(folder), key=lambda one: one.stat().st_mtime_ns)
         for one in others[: max(0, len(others) - _MOST_KEPT + 1)]:
             os.unlink(one)
-        written = f"{path}.{os.getpid()}"
-        descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor, temporary = create(folder)
         with open(descriptor, "w", encoding="utf-8") as file:
             json.dump(result, file)
         # A command that runs beside this one reads all of it or nothing.
-        os.replace(written, path)
+        os.replace(temporary, path)
 
 
 def _path(kind: str, key: str) -> str:
