@@ -68,8 +68,9 @@ def _text(result: Recommendation) -> str:
     widths = [max(map(len, column)) for column in zip(_HEAD, *rows, strict=True)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (_HEAD, *rows)]
     lines += [f"{one.words}: {in_line(one.refused)}" for one in result.choices if one.refused]
+    note = f"note: {result.not_compared}" if result.not_compared else ""
     taken = f"Take `{result.best.words}`: {result.why}" if result.best else f"Nothing to take: {result.why}"
-    return "\n".join([*(line.rstrip() for line in lines), taken])
+    return "\n".join(filter(None, [*(line.rstrip() for line in lines), note, taken]))
 
 
 _HEAD = ("kernels outside", "mempools", "reserved", "step", "numbers", "settings")

@@ -21,13 +21,23 @@ def measured(results: Mapping[str, ArmResult]) -> Iterator[str]:
     if not timed:
         return
     eager = timed.get(EAGER)
-    apart = _apart(eager, timed.get(EAGER_AGAIN))
+    not_compared = why_not_compared(eager, timed.get(EAGER_AGAIN))
     for role, rank in timed.items():
-        is_compared = eager is not None and role not in (EAGER, EAGER_AGAIN) and apart is not None and apart <= _SPREAD
+        is_compared = eager is not None and role not in (EAGER, EAGER_AGAIN) and not not_compared
         yield f"{label(role, results[role].arm.release)}: {_line(rank, eager, is_compared=is_compared)}"
-    if apart is None or apart > _SPREAD:
-        why = "there are no two eager runs" if apart is None else f"two eager runs differ by {apart:.0%}"
-        yield f"the times are not compared with each other: {why}"
+    if not_compared:
+        yield not_compared
+
+
+def why_not_compared(eager: Rank | None, again: Rank | None) -> str:
+    """Return why the times of a step cannot be compared, where two eager runs do not show that they repeat."""
+    if eager is None or again is None:
+        return "the times are not compared with each other: there are no two eager runs"
+    times = median(eager.timed), median(again.timed)
+    apart = abs(times[0] - times[1]) / min(times)
+    return (
+        f"the times are not compared with each other: two eager runs differ by {apart:.0%}" if apart > _SPREAD else ""
+    )
 
 
 def extrapolated(sizes: Mapping[int, Mapping[str, ArmResult]], layers: int) -> Iterator[str]:
@@ -64,13 +74,6 @@ def _line_through(known: Mapping[int, float], at: int) -> tuple[float, float]:
     every = value(known)
     without = [value({size: one for size, one in known.items() if size != left}) for left in known]
     return every, max(abs(one - every) for one in without)
-
-
-def _apart(first: Rank | None, second: Rank | None) -> float | None:
-    if first is None or second is None:
-        return None
-    times = median(first.timed), median(second.timed)
-    return abs(times[0] - times[1]) / min(times)
 
 
 def _line(rank: Rank, eager: Rank | None, *, is_compared: bool) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from statistics import median
 
@@ -20,10 +21,10 @@ from cgmigrate.megatron.releases import NEWEST, SPLIT_IN
 from cgmigrate.megatron.settings import IMPL, MODULES
 from cgmigrate.megatron.types import Reader, Rejected
 from cgmigrate.text.plurals import counted
-from cgmigrate.verify.arms import DONE, EAGER, TRAINING, Arm, ArmResult, Rank
+from cgmigrate.verify.arms import DONE, EAGER, EAGER_AGAIN, TRAINING, Arm, ArmResult, Rank
 from cgmigrate.verify.job import STEPS, JobForm, JobSession
 from cgmigrate.verify.mcore import Home, not_available
-from cgmigrate.verify.measures import kernels_outside
+from cgmigrate.verify.measures import kernels_outside, why_not_compared
 from cgmigrate.verify.metrics import modules_of
 from cgmigrate.verify.plan import PlanError, VerifySelection, cases_of, proxy_for
 from cgmigrate.verify.run import Runner
@@ -68,18 +69,22 @@ class Recommendation:
     """Why the job itself did not run."""
     best: Choice | None = None
     why: str = ""
+    not_compared: str = ""
+    """Why the times of the choices say nothing about their order: those of two eager runs differ."""
 
 
 Runs = Callable[[Iterable[Mapping[str, object]]], Iterable[ArmResult]]
-"""Runs a model with each of some settings, none for eager; returns each result."""
+"""Runs a model with each of some settings, none for eager, which may run twice; returns each result."""
 
 
 def runs_of_job(session: JobSession) -> Runs:
     """Return what runs a job with settings."""
 
+    eager = iter((EAGER, EAGER_AGAIN))
+
     def run(every: Iterable[Mapping[str, object]]) -> Iterator[ArmResult]:
         for settings in every:
-            names = [str(settings[IMPL]), *map(str, _modules(settings))] if settings else [EAGER]
+            names = [str(settings[IMPL]), *map(str, _modules(settings))] if settings else [next(eager)]
             form = JobForm("-".join(names), shlex.join(session.options.command), Path.cwd(), settings=settings or None)
             yield session.result(form, 0)
 
@@ -89,8 +94,10 @@ def runs_of_job(session: JobSession) -> Runs:
 def runs_of_proxy(runner: Runner, arm: Arm) -> Runs:
     """Return what runs a proxy with settings."""
 
+    eager = count()
+
     def run(every: Iterable[Mapping[str, object]]) -> list[ArmResult]:
-        arms = [replace(arm, settings=settings) for settings in every]
+        arms = [replace(arm, settings=one, repeat=0 if one else next(eager)) for one in every]
         results = runner.run(arms)
         return [results[one.key] for one in arms]
 
@@ -122,11 +129,14 @@ def recommend(run: Runs, rules: Mapping[str, Rule], *, is_proxy: bool = False) -
         return Recommendation((), eager.failure or "it wrote no result")
     first = eager.ranks[0]
     choices = list(choices_of(modules_of(first)))
-    tried = [_choice(one, result, first, rules) for one, result in zip(choices, run(choices), strict=True)]
+    # Eager runs again after all others: where its times have moved, those of the choices have, too.
+    *results, again = run([*choices, {}])
+    tried = [_choice(one, result, first, rules) for one, result in zip(choices, results, strict=True)]
     ran = sorted((one for one in tried if not one.refused), key=lambda one: (one.outside, one.pool_bytes))
     # How long the GPU of a small model is busy says nothing of a large one.
     best, why = _best(ran, replace(first, timed=()) if is_proxy else first)
-    return Recommendation((*ran, *(one for one in tried if one.refused)), best=best, why=why)
+    not_compared = why_not_compared(first, again.ranks[0] if again.ranks else None) if first.timed else ""
+    return Recommendation((*ran, *(one for one in tried if one.refused)), "", best, why, not_compared)
 
 
 def choices_of(modules: Sequence[str]) -> Iterator[Mapping[str, object]]:

@@ -25,6 +25,8 @@ from tests.support.tables import from_table
 
 TE = "transformer_engine"
 EAGER = Rank(0, losses=("0x1",), timed=(0.1, 0.1), busy=0.01, launched=1000, eager=({"SelfAttention": 4, "MLP": 4},))
+AGAIN = (0.104, 0.104)
+"""The times of eager after all others."""
 EVENT = "AcceleratorError: CUDA error: operation not permitted on an event last recorded in a capturing stream"
 
 
@@ -41,9 +43,9 @@ class Session(JobSession):
         if form.role.startswith(("full_iteration", "local")):
             dropless = "AssertionError: moe cuda graph is only supported with drop-padding MoE."
             return ArmResult(arm, CRASHED, EVENT if form.role.startswith("local") else dropless)
-        kernels = {"eager": 0, f"{TE}-attn": 200, f"{TE}-mlp": 100, f"{TE}-attn-mlp": 300}[form.role]
+        kernels = {"eager": 0, "eager-again": 0, f"{TE}-attn": 200, f"{TE}-mlp": 100, f"{TE}-attn-mlp": 300}[form.role]
         rank = replace(EAGER, graphs=(graph(kernels),) if kernels else (), pool_bytes=kernels << 20)
-        return ArmResult(arm, DONE, ranks=(rank,))
+        return ArmResult(arm, DONE, ranks=(replace(rank, timed=AGAIN) if form.role == "eager-again" else rank,))
 
 
 def recommended(folder: Path) -> Recommendation:
@@ -91,6 +93,17 @@ def test_no_more_is_taken_than_gains(tmp_path: Path, monkeypatch: pytest.MonkeyP
     result = recommended(tmp_path)
     assert result.best is not None and result.best.settings["cuda_graph_modules"] == ["mlp"]
     assert "no gain is left" in result.why
+
+
+def test_times_that_do_not_repeat_are_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert recommended(tmp_path).not_compared == ""
+    monkeypatch.setattr(sys.modules[__name__], "AGAIN", (0.12, 0.12))
+    result = recommended(tmp_path)
+    assert _text(result).splitlines()[-2] == (
+        "note: the times are not compared with each other: two eager runs differ by 20%"
+    )
+    # The order is that of the kernels, which repeat.
+    assert [one.outside for one in result.choices if not one.refused] == [400, 600, 800]
 
 
 def test_a_job_without_graphs_on_a_cpu_has_no_choice(project: Path, cgmigrate: Callable[..., Any]) -> None:
