@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from cgmigrate.documents.shell import ShellDocument
@@ -121,6 +121,7 @@ def others(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=scripts())
+@example(text=f'A=()\nA+=(--cuda-graph-scope full)\ntorchrun pretrain_gpt.py --cuda-graph-impl local "${{A[@]:-}}"\n')
 def test_the_real_parsers_capture_the_same(parsers: tuple[RealParser, RealParser], text: str) -> None:
     after = fixed(text)
     assert is_valid(text) and is_valid(after), after

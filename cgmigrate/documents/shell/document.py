@@ -142,7 +142,7 @@ class ShellDocument(Document):
                     ProblemKind.COMMAND_LINE_IN_VALUE,
                     Span(*match.span("flag")),
                     message,
-                    advice=by_hand(match["flag"], self.catalogue),
+                    advice=by_hand(match["flag"], self.catalogue, self.text, match.end("flag")),
                 )
             )
 
@@ -297,7 +297,12 @@ class ShellDocument(Document):
     def _problem(self, match: re.Match[str], kind: ProblemKind, message: str) -> None:
         name = match.group().lstrip("+~").rstrip("=")
         self.problems.append(
-            Problem(kind, Span(*match.span()), f"`{name}` {message}", advice=by_hand(name, self.catalogue))
+            Problem(
+                kind,
+                Span(*match.span()),
+                f"`{name}` {message}",
+                advice=by_hand(name, self.catalogue, self.text, match.end()),
+            )
         )
 
     def _is_disabled(self, offset: int) -> bool:
@@ -541,5 +546,5 @@ _EMPTY = re.compile(r"(?<!\w)(\w+)\+?=\(\s*\)")
 
 def _emptied(text: str, edited: str) -> str:
     """Return an array that loses all its words and whose expansion then is one empty word: ``"${A[@]:-}"``."""
-    names = set(_EMPTY.findall(edited)) - set(_EMPTY.findall(text))
+    names = Counter(_EMPTY.findall(edited)) - Counter(_EMPTY.findall(text))
     return next((one for one in sorted(names) if re.search(rf'"\$\{{{one}\[(?:@\]:?-|\*\])', edited)), "")
