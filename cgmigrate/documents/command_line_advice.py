@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
-from cgmigrate.megatron.settings import ENABLE, IMPL, INFERENCE, MODULES
+from cgmigrate.megatron.settings import ENABLE, IMPL, INFERENCE, LAYER_MODULES, MODULES, SCOPE
 from cgmigrate.text.spans import Span
 
 _PATH = re.compile(r"(?<![\w.])[+~]{0,2}(?:\w+\.)+\Z")
 """The keys in front of the last one of an override."""
+_SCOPE = rf"(?:full_iteration(?:_inference)?|{'|'.join(LAYER_MODULES)})(?![\w-])"
+_VALUES = re.compile(rf"[\s=:]+[\"'\[]*{_SCOPE}(?:[\s,\"']+{_SCOPE})*")
+_OFF = re.compile(r"[\s=:]+(?:[Ff]alse|0)\b")
+_WHOLE_LAYERS = re.compile(r"[\s=:]+[\"']?full(?![\w-])")
+"""A value for which nothing is written now."""
 
 
 @lru_cache(maxsize=8)
@@ -26,8 +31,11 @@ def pattern_in_text(catalogue: Catalogue) -> re.Pattern[str]:
     )
 
 
-def by_hand(name: str, catalogue: Catalogue) -> str:
-    """Return what to write for a deprecated name in a command line, as a flag or an override like it."""
+def by_hand(name: str, catalogue: Catalogue, text: str = "", end: int = 0) -> str:
+    """Return what to write for a deprecated name in a command line, as a flag or an override like it.
+
+    In the ``text``, the name ends at an offset; its value may follow.
+    """
     flag = name.startswith("-")
     prefix = "" if flag else name[: name.rfind(".") + 1]
 
@@ -37,16 +45,39 @@ def by_hand(name: str, catalogue: Catalogue) -> str:
     old = catalogue[catalogue.by_key[name if flag else name.rpartition(".")[2]]]
     if not old.captures:
         return f"write {' or '.join(spelled(new, '…') for new in old.replaced_by)}" if old.replaced_by else ""
+    if (_OFF if old.name != SCOPE else _WHOLE_LAYERS).match(text, end):
+        return "delete it: it is the default"
     match old.name:
         case "enable_cuda_graph":
             return f"write {spelled(IMPL, 'local')}"
         case "external_cuda_graph":
             return f"write {spelled(IMPL, 'transformer_engine')}"
-    modules = spelled(MODULES, "attn" if flag else "[attn]")
+    return f"write {_scope_by_hand(_values(text, end), spelled, is_flag=flag)}"
+
+
+def _scope_by_hand(values: Sequence[str], spelled: Callable[[str, str], str], *, is_flag: bool) -> str:
+    """Return what to write for the values of a scope, and for any value if they are not known."""
+
+    def modules(*names: str) -> str:
+        return spelled(MODULES, " ".join(names) if is_flag else f"[{','.join(names)}]")
+
+    match values:
+        case ["full_iteration"]:
+            return f"{spelled(IMPL, values[0])} in place of it and of the former implementation"
+        case ["full_iteration_inference"]:
+            return spelled(INFERENCE, "block")
+        case [_, *_] if set(values) <= set(LAYER_MODULES):
+            return modules(*values)
     return (
-        f"write {spelled(IMPL, 'full_iteration')} for full_iteration, {spelled(INFERENCE, 'block')} for "
-        f"full_iteration_inference, and modules as in {modules}"
+        f"{spelled(IMPL, 'full_iteration')} for full_iteration, {spelled(INFERENCE, 'block')} for "
+        f"full_iteration_inference, and modules as in {modules('attn')}"
     )
+
+
+def _values(text: str, at: int) -> list[str]:
+    """Return the values of the scope at an offset of a text: `` attn mlp``, ``=[attn,mlp]``."""
+    match = _VALUES.match(text, at)
+    return re.findall(r"\w+", match.group()) if match else []
 
 
 def instead_of_key(name: str, catalogue: Catalogue) -> str:

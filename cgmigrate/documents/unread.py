@@ -41,7 +41,9 @@ class UnreadDocument(Document):
         for key, span in settings_in(text, path, self.catalogue):
             setting = self.catalogue.by_key[key]
             is_flag = key.startswith("--")
-            advice = by_hand(key, self.catalogue) if is_flag else instead_of_key(setting, self.catalogue)
+            advice = (
+                by_hand(key, self.catalogue, text, span.end) if is_flag else instead_of_key(setting, self.catalogue)
+            )
             message, settings = _MESSAGE.format(key=key), frozenset((setting,))
             self.problems.append(Problem(ProblemKind.UNREAD_KIND, span, message, advice=advice, settings=settings))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cgmigrate.documents.pages import MarkdownDocument
 from cgmigrate.lint.pages import documents_the_past
 from tests.support.checkouts import staged
 from tests.support.files import write
@@ -163,11 +164,17 @@ def test_an_example_that_is_not_clear_stays(project: Path, cgmigrate, page: str)
     assert (project / "a.md").read_text() == page
 
 
+@from_table
+def test_the_help_has_the_value_of_the_text(text: str, expected: str) -> None:
+    (problem,) = MarkdownDocument(f"Megatron: {text}\n").problems
+    assert problem.advice.removesuffix(", or leave it where the text is about an older release") == expected
+
+
 def test_names_in_the_output_of_a_command_are_reported(project: Path, cgmigrate) -> None:
     command = "$ python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope attn\n"
     write(project / "a.md", block("console", f"{command}cuda_graph_scope ... ['attn']\n"))
     output = cgmigrate("check", "a.md").stdout
-    assert "`cuda_graph_scope` is in a code block that is not read: it is output of a command" in output
+    assert "`cuda_graph_scope` is deprecated since megatron-core 0.18; the code block is not read: it is output" in output
     assert "the output below the command shows deprecated names" in output
     write(project / "a.md", block("console", f"{command}iteration 1\n"))
     cgmigrate("fix", "--docs", "a.md")

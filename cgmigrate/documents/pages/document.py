@@ -107,9 +107,10 @@ class Prose(UnreadDocument):
         elif not why and self._outline.keeps(name):
             self.mentions.append((name.use(Role.MENTION), HISTORY))
         else:
-            where = f"is in a code block that is not read: {why}" if why else "is a deprecated name in the text"
-            message = f"`{name.key}` {where}"
-            known = by_hand(name.key, self.catalogue)
+            since = self.catalogue[name.setting].deprecated_in
+            message = f"`{name.key}` is deprecated{f' since megatron-core {since}' if since else ''}"
+            message += f"; the code block is not read: {why}" if why else ""
+            known = by_hand(name.key, self.catalogue, self.text, name.span.end)
             advice = f"{known}, or leave it where the text is about an older release" if known else ""
             self.problems.append(Problem(ProblemKind.NAME_IN_DOCUMENTATION, name.span, message, advice=advice))
 

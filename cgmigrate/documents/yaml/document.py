@@ -55,7 +55,7 @@ def command_lines(nodes: Sequence[Node], text: str, catalogue: Catalogue) -> lis
         for match in pattern.finditer(text, value.start, value.end):
             name = match.group().lstrip("+~").rstrip("=")
             message = f"`{name}` is part of {_UNREAD}"
-            kind, advice = ProblemKind.COMMAND_LINE_IN_VALUE, by_hand(name, catalogue)
+            kind, advice = ProblemKind.COMMAND_LINE_IN_VALUE, by_hand(name, catalogue, text, match.end())
             problems.append(Problem(kind, Span(*match.span()), message, advice=advice))
     return problems
 
