@@ -123,9 +123,12 @@ class NameStrings:
                 is_key = self._is_key(node)
                 # A mapping has what is written to it: only a configuration that is built loses the value.
                 since = None if name == SCOPE_CLASS else self.source.catalogue[name].deprecated_in
-                said = f"`{name}` is deprecated since megatron-core {since}" if is_key and since else meaning(name)
+                if is_key and since:
+                    said = f"the key `{text}` has the name of a setting that megatron-core {since} deprecates"
+                else:
+                    said = f"`{text}` is in a string; {meaning(name)}"
                 help_ = key_advice(name, text) if is_key and since else ""
-                self._report(node, name, f"`{text}` is in a string; {said}", help_, reads=is_key)
+                self._report(node, name, said, help_, reads=is_key)
 
     def _other_setting(self, node: ast.Constant, setting: Setting, text: str, above: ast.AST | None) -> None:
         """Report the name of a setting on which the capture model does not depend."""

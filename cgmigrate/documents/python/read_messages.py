@@ -88,7 +88,8 @@ def through_hasattr(name: str, kind: HolderKind) -> str:
     if kind is HolderKind.ARGS:
         result = "`hasattr` is false" if name == SCOPE else "`hasattr` is false after that"
         return f"{_of_args(name)}: {result}"
-    exists = f"`{name}` still exists in megatron-core 0.18 and later, but is deprecated"
+    reset = ", which is None there" if name == SCOPE else ""
+    exists = f"`hasattr` is true in megatron-core >= 0.18 as well, which keeps the deprecated `{name}`{reset}"
     return f"unknown owner: {exists}, and {_of_args(name)}" if kind is HolderKind.UNKNOWN else exists
 
 
@@ -147,24 +148,26 @@ def both_tests(read: ast.Attribute, source: PythonSource) -> str:
     around = source.parent(above) if isinstance(above, ast.Compare) else above
     if not (isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And)):
         return ""
-    owner, tests = source.of(read.value), {source.of(one): one for one in around.values}
+    owner, tests = source.of(read.value), {source.of(one) for one in around.values}
+    local = {f"{owner}.{ENABLE}", f'{owner}.{IMPL} == "local"', f"{owner}.{IMPL} == 'local'"}
     for one in around.values:
         match one:
             case ast.Compare(left=left, ops=[op], comparators=[ast.Constant("full_iteration")]) if (
                 isinstance(op, (ast.Eq, ast.NotEq))
                 and source.of(left) == f"{owner}.{SCOPE}"
-                and f"{owner}.{ENABLE}" in tests
+                and not tests.isdisjoint(local)
             ):
                 impl = "full_iteration" if isinstance(op, ast.Eq) else "local"
-                return f'write `{owner}.{IMPL} == "{impl}"` in place of both tests, together with what sets them'
+                return f'write `{owner}.{IMPL} == "{impl}"` in place of both tests; not fixed: what sets them changes with them'
     return ""
 
 
 def key_advice(name: str, key: str) -> str:
     """Return what replaces a key that code looks up in a mapping."""
     new = f"`{key.replace(name, MODULES if name == SCOPE else IMPL)}`"
-    value = " (`full_iteration` is a value of `cuda_graph_impl`)" if name == SCOPE else ""
-    return f"rename the key to {new}{value}, together with the code or data that writes it, which was not located"
+    of_scope = "`full_iteration` is a value of `cuda_graph_impl`"
+    value = of_scope if name == SCOPE else f"true is `{_impl(name)}`, false is `none`"
+    return f"rename the key to {new} where it is read and written ({value}); not fixed: what writes it is not known"
 
 
 def flag_advice(name: str) -> str:

@@ -236,7 +236,8 @@ class _UseProblems:
                 self.report.add(alias, Message(ProblemKind.ENUM_CLASS, text, advice=how))
             elif guard or local in self.names.shadowed:
                 why = guard or f"`{local}` is also defined in this file"
-                text = f"`{SCOPE_CLASS}` is deprecated since megatron-core 0.18; the import is not rewritten: {why}"
+                text = f"`{SCOPE_CLASS}` is deprecated since megatron-core 0.18; the import is not rewritten"
+                text += "" if guard else f": {why}"
                 how = (
                     f"it may stay; code for megatron-core 0.18 and later imports `{MODULE_CLASS}` in a `try` of its own"
                 )
