@@ -56,7 +56,9 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
         is_open = bool(case.site.meets)
         place = places.meeting_command(fix, is_open=is_open) if case.site.flags else places.meeting(fix)
         if place is not None:
-            reasons[index] = f"{place} also uses `{place.text}`, is not rewritten, and may set or read the same setting"
+            reasons[index] = (
+                f"{place} also uses `{place.text}`, is not part of this fix, and may set or read the same setting"
+            )
     replaced = _replaced_names(examined, related)
     if not (reasons or replaced):
         return examined

@@ -15,8 +15,9 @@ from cgmigrate.report.overview import MANY, overview, together_with
 from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.escaping import in_line
 
-_SHORT, _MOST_REPEATED = 60, 100
+_SHORT, _MOST_REPEATED = 60, 180
 """Characters of a reason that is repeated, and of the beginning of a longer one."""
+_MOST_REASONS = 2
 
 
 def render(report: RunReport, style: StreamStyle = PLAIN) -> str:
@@ -106,12 +107,20 @@ def _remarks(reported: Reported, style: StreamStyle, seen: dict[tuple[str, str],
             continue
         if first_place != place and label == "note" and is_repeated:
             continue
-        first, *others = text.split("\n")
+        first, *others = _reasons(text, place) if label == "because" else text.split("\n")
         yield f"{_label(label, style)} {in_line(first)}".rstrip()
         # Indented, so that no line of a text looks like one of the report.
         yield from (f"{' ' * (len(label) + 2)}{in_line(line)}".rstrip() for line in others)
     if places := also(reported.related):
         yield f"{_label('also', style)} {in_line(places)}"
+
+
+def _reasons(text: str, place: str) -> list[str]:
+    """Return the first reasons of several, and how to see the others."""
+    reasons = text.split("; ")
+    if (more := len(reasons) - _MOST_REASONS) <= 0:
+        return reasons
+    return [*reasons[:_MOST_REASONS], f"{more} more: `cgmigrate explain {place}`"]
 
 
 def _beginning(text: str) -> str:

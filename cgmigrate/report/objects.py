@@ -105,7 +105,8 @@ def _members(edit_set: SetOfObject) -> Iterator[str]:
 def _diagnostics(diagnostics: Sequence[tuple[int, LintDiagnostic]]) -> Iterator[str]:
     for line, one in diagnostics:
         yield f"{one.rule} on line {line}: {_in_one_line(one.message)}"
-        yield from (f"  {label}: {_in_one_line(text)}" for label, text in one.remarks)
+        # Why a fix is unsafe stands beside its edit set.
+        yield from (f"  {label}: {_in_one_line(text)}" for label, text in one.remarks if label != "because")
 
 
 def _in_one_line(text: str) -> str:
