@@ -105,7 +105,7 @@ def _members(edit_set: SetOfObject) -> Iterator[str]:
 def _diagnostics(diagnostics: Sequence[tuple[int, LintDiagnostic]]) -> Iterator[str]:
     for line, one in diagnostics:
         yield f"{one.rule} on line {line}: {_in_one_line(one.message)}"
-        # Why a fix is unsafe stands beside its edit set.
+        # The edit set says why a fix is unsafe.
         yield from (f"  {label}: {_in_one_line(text)}" for label, text in one.remarks if label != "because")
 
 

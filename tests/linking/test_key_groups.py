@@ -232,7 +232,8 @@ def test_code_outside_of_the_run_may_set_a_setting_too(project: Path, cgmigrate)
     staged(project)
     stdout = " ".join(cgmigrate("fix", "pkg", "conf").stdout.split())
     assert (
-        "other/stop.py:2 also uses `cuda_graph_impl`, is not part of this fix, and may set or read the same setting" in stdout
+        "other/stop.py:2 also uses `cuda_graph_impl`, is not part of this fix, and may set or read the same setting"
+        in stdout
     )
 
 

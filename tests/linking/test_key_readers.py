@@ -168,7 +168,10 @@ def test_a_key_that_another_file_reads_is_no_safe_fix(project: Path, cgmigrate, 
     write(project / name, text)
     staged(project)
     stdout = " ".join(cgmigrate("fix", ".").stdout.split())
-    assert f"{name}:2 also uses `external_cuda_graph`, is not part of this fix, and may set or read the same setting" in stdout
+    assert (
+        f"{name}:2 also uses `external_cuda_graph`, is not part of this fix, and may set or read the same setting"
+        in stdout
+    )
     assert path.read_text() == LEGACY
 
 

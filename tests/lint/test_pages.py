@@ -174,7 +174,9 @@ def test_names_in_the_output_of_a_command_are_reported(project: Path, cgmigrate)
     command = "$ python pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope attn\n"
     write(project / "a.md", block("console", f"{command}cuda_graph_scope ... ['attn']\n"))
     output = cgmigrate("check", "a.md").stdout
-    assert "`cuda_graph_scope` is deprecated since megatron-core 0.18; the code block is not read: it is output" in output
+    assert (
+        "`cuda_graph_scope` is deprecated since megatron-core 0.18; the code block is not read: it is output" in output
+    )
     assert "the output below the command shows deprecated names" in output
     write(project / "a.md", block("console", f"{command}iteration 1\n"))
     cgmigrate("fix", "--docs", "a.md")

@@ -158,7 +158,8 @@ def both_tests(read: ast.Attribute, source: PythonSource) -> str:
                 and not tests.isdisjoint(local)
             ):
                 impl = "full_iteration" if isinstance(op, ast.Eq) else "local"
-                return f'write `{owner}.{IMPL} == "{impl}"` in place of both tests; not fixed: what sets them changes with them'
+                new = f'write `{owner}.{IMPL} == "{impl}"` in place of both tests'
+                return f"{new}; not fixed: what sets them changes with them"
     return ""
 
 
