@@ -129,7 +129,7 @@ def _risk_of(case: SiteCase, was: Capture, will: Capture, context: Context) -> s
         return other
     if was != will:
         now, then = describe_both(was, will)
-        return f"megatron-core {case.source} captures {now}, {context.target} would capture {then} after the rewrite"
+        return f"megatron-core {case.source} captures {now}, after the rewrite {context.target} would capture {then}"
     if case.source >= SPLIT_IN and (old := _older_meaning(case)) is not None and old != was:
         before, now = describe_both(old, was)
         return f"up to megatron-core {LAST_OLD} this captured {before}, {case.source} captures {now}: which is meant?"

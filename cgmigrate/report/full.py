@@ -81,13 +81,13 @@ def _fix(reported: Reported, hunks: list[Hunk], gutter: Gutter) -> Iterator[str]
         return
     is_analysed = diagnostic.applicability is not Applicability.NOT_ANALYSED
     parts = [str(diagnostic.applicability) if is_analysed else "not analysed: `cgmigrate fix` decides"]
-    if other := reported.fixed_with:
-        same_line = other.line == reported.start.line
-        parts.append(f"fixed together with {f'column {other.column}' if same_line else f'line {other.line}'}")
-    elif diagnostic.applicability is Applicability.SAFE and reported.proof:
+    if diagnostic.applicability is Applicability.SAFE and reported.proof:
         parts[0] += f": {reported.proof}"
     elif diagnostic.applicability is Applicability.SAFE and reported.other_files:
         parts[0] += ": all that has the name changes together"
+    if other := reported.fixed_with:
+        same_line = other.line == reported.start.line
+        parts.append(f"fixed together with {f'column {other.column}' if same_line else f'line {other.line}'}")
     if diagnostic.applicability is Applicability.UNSAFE:
         parts.append("use --unsafe-fixes")
     yield f"{_label('help', gutter.style)} {_in_one_line(diagnostic.fix_text)} ({', '.join(parts)})"

@@ -15,10 +15,10 @@ from cgmigrate.documents.python.read_messages import (
     advice,
     deprecation_of,
     flag_advice,
-    key_advice,
     kind_of,
     meaning,
     replacement_of,
+    string_advice,
     through_getattr,
     through_hasattr,
 )
@@ -127,7 +127,7 @@ class NameStrings:
                     said = f"the key `{text}` has the name of a setting that megatron-core {since} deprecates"
                 else:
                     said = f"`{text}` is in a string; {meaning(name)}"
-                help_ = key_advice(name, text) if is_key and since else ""
+                help_ = "" if name == SCOPE_CLASS else string_advice(name, text, is_key=is_key)
                 self._report(node, name, said, help_, reads=is_key)
 
     def _other_setting(self, node: ast.Constant, setting: Setting, text: str, above: ast.AST | None) -> None:

@@ -163,12 +163,14 @@ def both_tests(read: ast.Attribute, source: PythonSource) -> str:
     return ""
 
 
-def key_advice(name: str, key: str) -> str:
-    """Return what replaces a key that code looks up in a mapping."""
+def string_advice(name: str, key: str, *, is_key: bool) -> str:
+    """Return what replaces a string with a setting, which may be a key that code looks up in a mapping."""
     new = f"`{key.replace(name, MODULES if name == SCOPE else IMPL)}`"
     of_scope = "`full_iteration` is a value of `cuda_graph_impl`"
     value = of_scope if name == SCOPE else f"true is `{_impl(name)}`, false is `none`"
-    return f"rename the key to {new} where it is read and written ({value}); not fixed: what writes it is not known"
+    if is_key:
+        return f"rename the key to {new} where it is read and written ({value}); not fixed: what writes it is not known"
+    return f"write {new} ({value}); not fixed: what reads this string is not known"
 
 
 def flag_advice(name: str) -> str:
