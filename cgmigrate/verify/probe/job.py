@@ -222,7 +222,9 @@ class Job:
         if self.is_written or (not self.norms and not self.failure) or self.census is None:
             return
         if not self.failure and len(self.norms) < self.steps:
-            self.failure = f"the job ended by itself after {len(self.norms)} of {self.steps} steps"
+            done = len(self.norms)
+            hint = f"; `--steps {done}` compares these" if done else ""
+            self.failure = f"the job ended by itself after {done} of {self.steps} steps{hint}"
         self.write()
 
     def on_error(self, kind: Any, error: BaseException, trace: Any) -> None:
