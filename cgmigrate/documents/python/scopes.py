@@ -50,8 +50,20 @@ def bound_by(node: ast.AST) -> Iterator[str]:
         case ast.alias(name=name, asname=other):
             yield other or name.partition(".")[0]
         case (
-            ast.ExceptHandler(name=str() as name) | ast.MatchAs(name=str() as name) | ast.MatchStar(name=str() as name)
+            ast.ExceptHandler(name=str() as name)
+            | ast.MatchAs(name=str() as name)
+            | ast.MatchStar(name=str() as name)
+            | ast.MatchMapping(rest=str() as name)
         ):
             yield name
         case ast.Global(names=names) | ast.Nonlocal(names=names):
             yield from names
+
+
+def bodies_of(statement: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Yield the lists of statements in a statement, or in a part of one."""
+    for name in ("body", "orelse", "finalbody"):
+        if isinstance(body := getattr(statement, name, None), list) and body:
+            yield body
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body

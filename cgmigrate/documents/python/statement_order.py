@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.scopes import bodies_of
 from cgmigrate.documents.python.source import dotted
 from cgmigrate.text.remembered import remembered
 
@@ -172,15 +173,6 @@ def _statement(statement: ast.stmt, suites: tuple[int, ...], result: FunctionEve
         result.loops.add(id(statement.body))
     for body in bodies_of(statement):
         _suite(body, suites, result)
-
-
-def bodies_of(statement: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield the lists of statements in a statement, or in a part of one."""
-    for name in ("body", "orelse", "finalbody"):
-        if body := getattr(statement, name, None):
-            yield body
-    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield part.body
 
 
 def _writes(statement: ast.stmt) -> Iterator[tuple[str, ast.expr | None]]:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, module_file
 from cgmigrate.documents.python.nodes import imported_in, parsed, walk
+from cgmigrate.documents.python.scopes import bound_by
 from cgmigrate.text.files import read_text
 
 _UNKNOWN = "?"
@@ -301,28 +302,10 @@ def _catches_import(handler: ast.ExceptHandler) -> bool:
 def _bind_unknown(statement: ast.stmt, module: Module) -> None:
     """Note the names that a statement binds in a way that is not followed."""
     for node in walk(statement):
-        for name in names_bound_by(node):
+        for name in bound_by(node):
             if name == "*":
                 # It may bind any name again.
                 module.stars.append(_UNKNOWN)
                 module.bindings |= dict.fromkeys(module.bindings)
             else:
                 module.bindings[name] = None
-
-
-def names_bound_by(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a node binds itself."""
-    match node:
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
-            yield name
-        case ast.alias():
-            yield node.asname or node.name.partition(".")[0]
-        case (
-            ast.MatchAs(name=str() as name)
-            | ast.MatchStar(name=str() as name)
-            | ast.MatchMapping(rest=str() as name)
-            | ast.ExceptHandler(name=str() as name)
-        ):
-            yield name

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from cgmigrate.documents.python import scopes
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.dynamic import DYNAMIC, dynamic_lines
@@ -476,18 +477,7 @@ def has_effect(statement: ast.stmt) -> bool:
 @lru_cache(maxsize=65536)
 def bodies_of(statement: ast.stmt) -> Sequence[ast.stmt]:
     """Return the statements directly below a compound statement."""
-    result: list[ast.stmt] = []
-    if not (hasattr(statement, "body") or isinstance(statement, ast.Match)):
-        return result
-    for name in ("body", "orelse", "finalbody"):
-        part = getattr(statement, name, None)
-        if isinstance(part, list):
-            result += part
-    for handler in getattr(statement, "handlers", ()):
-        result += handler.body
-    for case in getattr(statement, "cases", ()):
-        result += case.body
-    return result
+    return [one for body in scopes.bodies_of(statement) for one in body]
 
 
 def heads_of(statement: ast.stmt) -> list[ast.expr]:
