@@ -28,8 +28,13 @@ _POSIX = {
     "xdigit": "0-9A-Fa-f",
 }
 _NEVER = "(?!)"
-_STAR = None
-"""Between pieces of a name: any text without a slash."""
+_TOKEN = re.compile(
+    r"(?P<star>\*+)|\?|\\(?P<escaped>.)"
+    r"|\[(?P<not>[!^]?)(?P<members>\]?(?:\\.|\[:[a-z]*:\]|(?!\[:[a-z]*:\])[^]\\])*)\]|(?P<char>.)",
+    re.DOTALL,
+)
+"""A character of a name, an escaped one, a class of characters (``[a-z]``), or stars."""
+_MEMBER = re.compile(r"\[:([a-z]*):\]|(\\.|[^\\])(?:-(\\.|[^\\]))?", re.DOTALL)
 
 
 class PatternError(ValueError):
@@ -115,16 +120,16 @@ class _Translation:
 
     def of_name(self, name: str) -> str:
         """Return the expression of one name, without a slash."""
-        pieces = _pieces(name)
-        if pieces is None:
-            return _NEVER
-        parts: list[list[str]] = [[]]
-        for piece in pieces:
-            if piece is _STAR:
-                parts.append([])
+        parts = [""]
+        for token in _TOKEN.finditer(name):
+            piece = _of_token(token)
+            if piece is None:
+                return _NEVER
+            if token["star"]:
+                parts.append("")
             else:
-                parts[-1].append(piece)
-        first, *others = ("".join(part) for part in parts)
+                parts[-1] += piece
+        first, *others = parts
         if not others:
             return first
         middle = [self._once(f"[^/]*?{part}") for part in others[:-1] if part]
@@ -137,68 +142,17 @@ class _Translation:
         return f"(?=(?P<{name}>{inner}))(?P={name})"
 
 
-def _pieces(name: str) -> list[str | None] | None:
-    """Return the expressions of the characters of a name, `_STAR` for a star; None if it can match nothing."""
-    pieces: list[str | None] = []
-    at = 0
-    while at < len(name):
-        char = name[at]
-        at += 1
-        match char:
-            case "*":
-                pieces += [] if pieces and pieces[-1] is _STAR else [_STAR]
-            case "?":
-                pieces.append("[^/]")
-            case "[":
-                read = _class(name, at)
-                if read is None:
-                    return None
-                piece, at = read
-                pieces.append(piece)
-            case "\\":
-                if at == len(name):
-                    return None
-                pieces.append(re.escape(name[at]))
-                at += 1
-            case _:
-                pieces.append(re.escape(char))
-    return pieces
-
-
-def _class(name: str, at: int) -> tuple[str, int] | None:
-    """Return the expression of a character class (``[a-z]``) and where it ends; None if it is not closed."""
-    negated = name[at : at + 1] in ("!", "^")
-    at += negated
-    items: list[str] = []
-    first = True
-    while name[at : at + 1] != "]" or first:
-        first = False
-        posix = re.compile(r"\[:([a-z]*):\]").match(name, at)
-        if posix:
-            if posix[1] not in _POSIX:
-                return None
-            items.append(_POSIX[posix[1]])
-            at = posix.end()
-            continue
-        low = _member(name, at)
-        if low is None:
+def _of_token(token: re.Match[str]) -> str | None:
+    """Return the expression of a character of a name; None for a backslash or bracket that nothing ends."""
+    if token["char"]:
+        return None if token["char"] in "[\\" else re.escape(token["char"])
+    if token["members"] is None:
+        return re.escape(token["escaped"]) if token["escaped"] else "[^/]"
+    items = []
+    for kind, low, high in _MEMBER.findall(token["members"]):
+        if kind and kind not in _POSIX:
             return None
-        char, at = low
-        high = _member(name, at + 1) if name[at : at + 1] == "-" and name[at + 1 : at + 2] != "]" else None
-        if high is None:
-            items.append(re.escape(char))
-            continue
-        last, at = high
-        if char <= last:
-            items.append(f"{re.escape(char)}-{re.escape(last)}")
-    inside = "".join(items)
-    if not inside:
-        return ("[^/]" if negated else _NEVER), at + 1
-    return (f"(?!/)[^{inside}]" if negated else f"(?!/)[{inside}]"), at + 1
-
-
-def _member(name: str, at: int) -> tuple[str, int] | None:
-    """Return one character of a class and where the next one begins; None at the end of the name."""
-    if name[at : at + 1] == "\\":
-        at += 1
-    return (name[at], at + 1) if at < len(name) else None
+        # Git tries the first character of a range by itself, too.
+        end = f"-{re.escape(high[-1])}" if high and low[-1] <= high[-1] else ""
+        items.append(_POSIX[kind] if kind else re.escape(low[-1]) + end)
+    return f"(?!/)[{'^' if token['not'] else ''}{''.join(items)}]" if items else None
