@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import walk, words_of
 from cgmigrate.documents.python.release_checks import caught_for_releases, release_check_in
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.values import INFERENCE_CLASS
@@ -74,10 +74,4 @@ def _is_in_all(test: ast.expr, catalogue: Catalogue, names: frozenset[str]) -> b
 
 def _names_one(names: frozenset[str], nodes: Iterable[ast.AST]) -> bool:
     """Return whether code has one of some names: of a setting, an attribute, an import, or a text."""
-    words = (
-        getattr(part, word, None)
-        for node in nodes
-        for part in walk(node)
-        for word in ("attr", "id", "arg", "name", "value")
-    )
-    return any(isinstance(word, str) and word in names for word in words)
+    return any(word in names for node in nodes for part in walk(node) for word in words_of(part))

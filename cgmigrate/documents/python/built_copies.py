@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from cgmigrate.documents.python.definitions import Definitions
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import walk, words_of
 from cgmigrate.documents.python.scopes import Function, bound_by
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource, dotted
@@ -162,16 +162,7 @@ def _bindings(name: str, function: Function) -> list[ast.AST]:
 def _names_only_in(place: SiteNodes, names: frozenset[str], function: Function) -> bool:
     """Return whether a function names some settings only where a place copies them."""
     copied = {id(part) for item in place.items for part in walk(item.node)}
-    return not any(id(part) not in copied and names & _words(part) for part in walk(function))
-
-
-def _words(node: ast.AST) -> set[str]:
-    match node:
-        case ast.Attribute(attr=word) | ast.Name(id=word) | ast.arg(arg=word) | ast.keyword(arg=str() as word):
-            return {word}
-        case ast.Constant(value=str() as word):
-            return {word}
-    return set()
+    return all(id(part) in copied or names.isdisjoint(words_of(part)) for part in walk(function))
 
 
 def _is_complete(fields: set[str]) -> bool:
@@ -208,7 +199,7 @@ def _leaves_booleans(node: ast.AST, definitions: Definitions) -> bool:
     definition = definitions.of(dotted(node.func)) if isinstance(node, ast.Call) else None
     if definition is None or not isinstance(definition.node, Function):
         return False
-    return not any(_words(part) & (_BOOLEANS | _VALIDATION) for part in walk(definition.node))
+    return all((_BOOLEANS | _VALIDATION).isdisjoint(words_of(part)) for part in walk(definition.node))
 
 
 def _edits(place: SiteNodes, copied: str, source: PythonSource) -> list[Edit]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from cgmigrate.documents.python.class_origins import MAX_BYTES, MAX_STEPS, module_file
 from cgmigrate.documents.python.name_resolution import MEGATRON, Names, names_of, package_of
-from cgmigrate.documents.python.nodes import parse, walk
+from cgmigrate.documents.python.nodes import parse, walk, words_of
 from cgmigrate.documents.python.source import dotted, line_starts, positions
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.text.files import read_bytes
@@ -66,8 +66,9 @@ class Definition:
         if at == len(lines) or lines[at] > (self.node.end_lineno or self.node.lineno):
             return ""
         for node in walk(self.node):
-            for word in _words(node):
-                if catalogue.is_in(word) and any(setting in word for setting in catalogue.names):
+            for word in words_of(node):
+                is_text = " " in word.strip()
+                if not is_text and catalogue.is_in(word) and any(setting in word for setting in catalogue.names):
                     return f"uses `{word[:60]}` ({self._place(getattr(node, 'lineno', self.node.lineno))})"
         return ""
 
@@ -236,14 +237,3 @@ def _read(file: str, catalogue: Catalogue) -> DefinedModule | None:
     names = names_of(tree, package_of(file))
     names.catalogue = catalogue
     return module_of(tree, names, file, data.decode("utf-8", "replace"))
-
-
-def _words(node: ast.AST) -> Iterator[str]:
-    """Yield the words that a node names, in code or as text that may be a key."""
-    match node:
-        case ast.Name(id=word) | ast.Attribute(attr=word) | ast.arg(arg=word) | ast.alias(name=word):
-            yield word
-        case ast.keyword(arg=str() as word) | ast.FunctionDef(name=word):
-            yield word
-        case ast.Constant(value=str() as word) if " " not in word.strip():
-            yield word

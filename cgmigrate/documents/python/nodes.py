@@ -63,6 +63,15 @@ def parents_in(root: ast.AST) -> dict[ast.AST, ast.AST]:
     return {below: node for node in walk(root) for below in ast.iter_child_nodes(node)}
 
 
+def words_of(node: ast.AST) -> Iterator[str]:
+    """Yield the words that a node itself names: in code, or as a text that may be a key."""
+    match node:
+        case ast.Name(id=word) | ast.Attribute(attr=word) | ast.arg(arg=word) | ast.alias(name=word):
+            yield word
+        case ast.keyword(arg=str() as word) | ast.FunctionDef(name=word) | ast.Constant(value=str() as word):
+            yield word
+
+
 def imported_in(tree: ast.AST) -> Iterator[str]:
     """Yield the names of the modules that code may import, wherever it does; ``.common`` is relative."""
     for node in walk(tree):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.nodes import walk, words_of
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.sites import SEVERAL_RELEASES
 from cgmigrate.megatron.catalogue import Catalogue
@@ -63,13 +63,7 @@ def _concerns_settings(node: ast.Try, catalogue: Catalogue) -> bool:
 
 
 def _names_setting(node: ast.AST, catalogue: Catalogue) -> bool:
-    for part in walk(node):
-        for word in (getattr(part, "attr", ""), getattr(part, "id", ""), getattr(part, "arg", "")):
-            if isinstance(word, str) and catalogue.is_in(word):
-                return True
-        if isinstance(part, ast.Constant) and isinstance(part.value, str) and catalogue.is_in(part.value):
-            return True
-    return False
+    return any(catalogue.is_in(word) for part in walk(node) for word in words_of(part))
 
 
 def caught_for_releases(node: ast.Try, catalogue: Catalogue) -> str:
