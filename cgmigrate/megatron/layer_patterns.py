@@ -44,33 +44,29 @@ def has_layer(pattern: object, number: int) -> bool:
     return number == 1 if pattern == 1 else number in (0, 1)
 
 
-def _value(node: ast.expr) -> int | list[object] | None:
+_Value = int | list[object] | None
+
+
+def _value(node: ast.expr) -> _Value:
     match node:
         case ast.Constant(value=int() as number) if not isinstance(number, bool):
             return number
         case ast.List(elts=elements):
             items: list[object] = [_value(element) for element in elements]
             return None if None in items else items
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _sum(_value(left), _value(right))
-        case ast.BinOp(left=left, op=ast.Mult(), right=right):
-            return _product(_value(left), _value(right))
+        case ast.BinOp(left=left, op=ast.Add() | ast.Mult() as operation, right=right):
+            return _computed(_value(left), operation, _value(right))
     return None
 
 
-def _sum(left: int | list[object] | None, right: int | list[object] | None) -> int | list[object] | None:
-    match left, right:
-        case int(), int():
+def _computed(left: _Value, operation: ast.Add | ast.Mult, right: _Value) -> _Value:
+    match left, operation, right:
+        case int(), ast.Add(), int():
             return left + right
-        case list(), list() if len(left) + len(right) <= _MOST_LAYERS:
-            return left + right
-    return None
-
-
-def _product(left: int | list[object] | None, right: int | list[object] | None) -> int | list[object] | None:
-    match left, right:
-        case int(), int():
+        case int(), ast.Mult(), int():
             return left * right
-        case (list() as items, int() as times) | (int() as times, list() as items):
+        case list(), ast.Add(), list() if len(left) + len(right) <= _MOST_LAYERS:
+            return left + right
+        case (list() as items, ast.Mult(), int() as times) | (int() as times, ast.Mult(), list() as items):
             return items * times if len(items) * times <= _MOST_LAYERS else None
     return None

@@ -5,6 +5,7 @@ That is the indentation of a list, the `>` of a quotation, or a prompt.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,10 +32,8 @@ class PageLine:
     def ending_in(self, content: str, text: str) -> PageLine | None:
         """Return the line whose code is ``content``, None if it does not end in that."""
         start = self.end - len(content)
-        return PageLine(self.first, start, self.end, self.after) if self._is(content, start, text) else None
-
-    def _is(self, content: str, start: int, text: str) -> bool:
-        return start >= self.first and text.startswith(content, start)
+        is_end = start >= self.first and text.startswith(content, start)
+        return PageLine(self.first, start, self.end, self.after) if is_end else None
 
     def shortened(self, count: int) -> PageLine:
         """Return the line without the first characters of its code."""
@@ -55,19 +54,11 @@ def dedented(lines: Sequence[PageLine], text: str) -> tuple[PageLine, ...]:
     """Return lines without the indentation that all of them have in common."""
     indents = [_INDENT.match(text, one.start, one.end).group() for one in lines]  # type: ignore[union-attr]
     known = [indent for indent, one in zip(indents, lines, strict=True) if one.start + len(indent) < one.end]
-    common = _common_start(known)
+    common = os.path.commonprefix(known)  # noqa: RUF071 (of blanks, not of paths)
     return tuple(
         one.shortened(len(common) if indent.startswith(common) else len(indent))
         for one, indent in zip(lines, indents, strict=True)
     )
-
-
-def _common_start(texts: Sequence[str]) -> str:
-    if not texts:
-        return ""
-    low, high = min(texts), max(texts)
-    at = next((at for at, (one, other) in enumerate(zip(low, high, strict=False)) if one != other), len(low))
-    return low[:at]
 
 
 def code_of(lines: Sequence[PageLine], text: str) -> CodeText:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from enum import Enum
 
 from cgmigrate.documents.pages.lines import PageLine, lines_of
 from cgmigrate.documents.uses import Appearance
@@ -59,22 +57,6 @@ _MOST_LINES = 12
 """Of the paragraph above a block of code."""
 
 
-class PartKind(Enum):
-    """What a part of a page is."""
-
-    TEXT = "text"
-    TABLE = "table"
-
-
-@dataclass(frozen=True, slots=True)
-class PagePart:
-    """Lines of a page that belong together: a paragraph or a table, by the numbers of the first and behind the last."""
-
-    kind: PartKind
-    first: int
-    end: int
-
-
 class Outline:
     """The parts of a page outside of its code blocks, whose spans are ``code``."""
 
@@ -120,13 +102,12 @@ class Outline:
         number = self.line_of(name.span.start)
         if number not in self._kept:
             part = self._part_at(number)
-            kept = self._is_kept(part) or self._headed_by_former(part.first)
-            self._kept |= dict.fromkeys(range(part.first, part.end), kept)
+            self._kept |= dict.fromkeys(part, self._is_kept(part) or self._headed_by_former(part.start))
         return self._kept[number]
 
-    def _is_kept(self, part: PagePart) -> bool:
-        rows = [self._written(at) for at in range(part.first, part.end)]
-        if part.kind is PartKind.TABLE:
+    def _is_kept(self, part: range) -> bool:
+        rows = list(map(self._written, part))
+        if self._is_row(part.start):
             return any(map(self.names_both, rows)) or _is_measured(rows) or is_former(rows[0])
         written = "\n".join(rows)
         return self.names_both(written) or is_former(written)
@@ -144,15 +125,15 @@ class Outline:
         # The implementation is a setting of its own beside the scope.
         return (MODULES, INFERENCE) if name == SCOPE else self.catalogue[name].replaced_by
 
-    def _part_at(self, number: int) -> PagePart:
-        """Return the paragraph, item of a list or table of a line."""
+    def _part_at(self, number: int) -> range:
+        """Return the lines of the paragraph, item of a list or table of a line."""
         is_row = self._is_row(number)
         first, end = number, number + 1
         while first > 0 and not self._is_item(first) and self._continues(first - 1, is_row):
             first -= 1
         while end < len(self.lines) and not self._is_item(end) and self._continues(end, is_row):
             end += 1
-        return PagePart(PartKind.TABLE if is_row else PartKind.TEXT, first, end)
+        return range(first, end)
 
     def _continues(self, number: int, is_row: bool) -> bool:
         if number in self._code or not self._written(number).strip():
