@@ -1,7 +1,8 @@
-"""Other files that have a part in a command line: callers, files of flags, variables, and what changes its script.
+"""Other files that have a part in a command line: callers, files of flags, and variables.
 
 Of two equal flags the last one counts, and a release refuses an old flag beside a new one. So where another file of the
-checkout spells a flag and may add words to a command line, or works on the text of its script, a fix is not safe.
+checkout spells a flag and may add words to a command line, a fix is not safe. What works on the text of its script is
+seen with that of all files (`text_tools`).
 Files are searched as text, whatever their kind. What users type themselves is not known.
 """
 
@@ -9,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,28 +36,9 @@ _CALLS = (
     r"|(?:^|[;&|(]|\w=)\s*(?:\w+=\S*\s+)*([\"']?)[^\s\"'#]*(?<![\w.-]){name}\1(?![\w-])"
 )
 """What starts a script: it follows a program that runs it, or is the first word, or a value by itself."""
-_TEXT_METHOD = re.compile(
-    r"[\"']\s+(?:not\s+)?in\s|\bre\.\w+\(|\.(?:replace|split|partition|rpartition|sub|removeprefix|index|find)\("
-)
-_STRING = re.compile(r"'([^'\n]*)'|\"([^\"\n]*)\"")
-_PROGRAM = re.compile(r"(?:s|y|m|tr|\d+)?([/|#,:!@])(.*?)(?<!\\)\1")
-"""The beginning of a program for sed, awk or perl, with its pattern."""
-_EDITORS = re.compile(
-    r"(?<![\w.-])(?:sed|g?awk|mawk|perl|e?grep|rg|ed|ex|patch|envsubst|head|tail|tr|cut|truncate|sponge|wc)(?![\w.-])"
-)
 _ARGS = ".args"
-_READS_TEXT = re.compile(r"\$\(\s*(?:<|cat\s)")
-_CUTS_TEXT = re.compile(r"\$\{\w+(?:[#%/^,]|:(?![-+=?]))")
-_COMPUTED_FILE = re.compile(r"^[^#]*\b(?:sed|awk|perl)\s[^|]*?(['\"].*['\"])\s+[\"']?[\w./{}-]*[$*]")
-_NAMES_FLAG = re.compile(r"cuda|graph|scope|--e\w|--\(")
-_SHORTEST = 4
-"""Letters of a word without quotes that is a pattern."""
-_BY_POSITION = re.compile(
-    r"(?<![\w.-])(?:head|tail|cut|tr|ed|ex|patch|envsubst|truncate|wc)(?![\w.-])|awk\b.*\$\d|read(?:_text)?\(\)\.split"
-)
 _FILL = "{place} also sets `{flag}`, which may be on the same command line"
 _CUTS = "{place} may count, select or cut the words of this command line"
-_CHANGES = "{place} searches this script and may rewrite it"
 
 
 @dataclass
@@ -72,7 +53,7 @@ class CommandFiles:
     shown: Callable[[str], str]
     """How a path is shown."""
 
-    def of(self, site: Site, path: str, text: str) -> str:
+    def of(self, site: Site, path: str) -> str:
         """Return why other files may have a part in the command line of a site, empty if none has."""
         real = os.path.realpath(path)
         for other in self._candidates(site, real):
@@ -80,8 +61,7 @@ class CommandFiles:
                 match = self._flags.search(self._spelling[other])
                 assert match is not None
                 return _FILL.format(place=self._place(other, match.start()), flag=match.group())
-        changed = self._changed(real) if _kind(path, text) is Syntax.SHELL else ""
-        return changed or self._cut(site, real)
+        return self._cut(site, real)
 
     def _candidates(self, site: Site, path: str) -> list[str]:
         """Return the files that spell a flag, and that share a name with a command line, in their order."""
@@ -197,31 +177,7 @@ class CommandFiles:
             return any(_READS.search(line) and "#" not in line for line in lines)
         return any("#" not in line for line in lines) or (kind is None and _COMPUTED.search(text) is not None)
 
-    # --- callers, and what changes scripts ------------------------------------------------------------
-
-    def _changed(self, path: str) -> str:
-        """Return what makes another script of one, empty if nothing does."""
-        name = os.path.basename(path)
-        for other in self._calling_with.get(name, ()):
-            text = self._text(other)
-            if other != path and not is_documentation(other):
-                lines = _lines_with_code_for_text(other, text, name)
-                if at := next((at for at, line in lines if _matches_flags(line, self._flags_written)), 0):
-                    return _CHANGES.format(place=f"{self.shown(other)}:{at}")
-        return self._changes_any
-
-    @cached_property
-    def _changes_any(self) -> str:
-        """What changes flags in scripts whose names it computes, empty if nothing does."""
-        for path in self.files_with(("sed ", "awk ", "perl ")):
-            text = self._text(path)
-            if is_documentation(path) or is_part_of_megatron(path):
-                continue
-            for at, line in enumerate(text.split("\n"), 1):
-                program = _COMPUTED_FILE.search(line)
-                if program is not None and _NAMES_FLAG.search(program[1]) and _matches_flags(line, self._flags_written):
-                    return _CHANGES.format(place=f"{self.shown(path)}:{at}")
-        return ""
+    # --- callers ------------------------------------------------------------
 
     @remembered
     def _callers(self, script: str) -> frozenset[str]:
@@ -285,12 +241,6 @@ class CommandFiles:
         flags = [self.catalogue.flags[name] for name in self._names if name in self.catalogue.flags]
         return re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, flags))})(?![\w-])")
 
-    @cached_property
-    def _flags_written(self) -> str:
-        """A text with every flag, as scripts have them."""
-        flags = (self.catalogue.flags[name] for name in self._names if name in self.catalogue.flags)
-        return f" {' attn '.join(flags)} local full_iteration"
-
     @remembered
     def _text(self, path: str) -> str:
         return text_if_readable(path, _MOST_BYTES) or ""
@@ -317,42 +267,3 @@ def _blocks_of_code(path: str, text: str, name: str) -> str:
         return text
     blocks = text.split("```")[1::2] if "```" in text else re.split(r"\n\s*\n", text)
     return "\n".join(block for block in blocks if name in block)
-
-
-def _lines_with_code_for_text(path: str, text: str, name: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file, with their numbers, that may cut or change the text of a file with a name."""
-    if _kind(path, text) is Syntax.PYTHON:
-        if re.search(rf"[\"'][^\"'\n]*{re.escape(name)}", text) and re.search(r"\bopen\(|\.read", text):
-            yield from ((at, line) for at, line in enumerate(text.split("\n"), 1) if _TEXT_METHOD.search(line))
-        return
-    at = 1
-    for line in re.split(r"(?<![\\|])\n", text):
-        if name in line and not line.lstrip().startswith("#"):
-            if _EDITORS.search(line):
-                yield at, line
-            elif _READS_TEXT.search(line) and (match := _CUTS_TEXT.search(text)):
-                yield at, text[match.start() :].partition("\n")[0].replace("/", " ")
-        at += line.count("\n") + 1
-
-
-def _matches_flags(line: str, flags: str) -> bool:
-    """Return whether a line looks for a part of flags, or for words by their position."""
-    if _BY_POSITION.search(line):
-        return True
-    texts = [one or other for one, other in _STRING.findall(line)]
-    parts = [match[2] if (match := _PROGRAM.match(text)) else text for text in texts]
-    parts += [part for text in texts if "{" in text for part in re.findall(r"/((?:\\.|[^/\n])+)/", text)]
-    words = re.sub(_STRING, " ", line).split()
-    parts += [word for word in words if len(word) >= _SHORTEST and (word[0] != "-" or word[:2] == "--")]
-    return any(_is_in(part, flags) for part in parts)
-
-
-def _is_in(part: str, flags: str) -> bool:
-    """Return whether a text, or a regular expression, matches more than a blank of flags."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        try:
-            match = re.search(part, flags)
-        except re.error:
-            match = None
-    return (part.strip() != "" and part in flags) or (match is not None and match.group().strip() != "")

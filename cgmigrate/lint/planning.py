@@ -143,7 +143,7 @@ class Planner:
         if not flags:
             return examined
         options, files = self.related.own_options(file.path), self.related.command_files(file.path)
-        both = ((one.index, options.of(one) or files.of(one, file.path, file.document.text)) for one in flags)
+        both = ((one.index, options.of(one) or files.of(one, file.path)) for one in flags)
         reasons = {index: reason for index, reason in both if reason}
         names = (*file.document.catalogue.new_names, SCOPE)
         reads = {one.index: places for one in flags if (places := options.reads_of(one, names))}
