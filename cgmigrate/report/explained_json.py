@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from cgmigrate import __version__
+from cgmigrate.megatron.releases import Release
 from cgmigrate.report import readable
 from cgmigrate.report.explain import fix_in_words
 from cgmigrate.report.release_tables import histories, ranges
@@ -50,15 +51,9 @@ def _document(**content: Any) -> str:
 def _rule(rule: Rule) -> dict[str, Any]:
     return {
         "code": rule.id,
-        "name": rule.name,
-        "kind": str(rule.kind),
-        "severity": rule.severity,
-        "preview": rule.preview,
-        "summary": rule.summary,
+        **_fields(rule, "name", "kind", "severity", "preview", "summary"),
         "settings": list(rule.fields),
-        "since": str(rule.since),
-        "until": str(rule.until) if rule.until else None,
-        "available_in": str(rule.available_in),
+        **_fields(rule, "since", "until", "available_in"),
         "fix": fix_in_words(rule),
         "explanation": rule.explanation.strip(),
         "examples": [dict(example) for example in rule.examples],
@@ -68,17 +63,16 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _setting(setting: Setting) -> dict[str, Any]:
     return {
-        "name": setting.name,
-        "summary": setting.summary,
-        "kind": str(setting.kind),
-        "choices": list(setting.choices),
+        **_fields(setting, "name", "summary", "kind", "choices"),
         "flag": setting.no_flag or setting.flag,
-        "since": str(setting.since),
-        "until": str(setting.until) if setting.until else None,
-        "deprecated_in": str(setting.deprecated_in) if setting.deprecated_in else None,
-        "replaced_by": list(setting.replaced_by),
-        "sources": list(setting.sources),
+        **_fields(setting, "since", "until", "deprecated_in", "replaced_by", "sources"),
     }
+
+
+def _fields(one: object, *names: str) -> dict[str, Any]:
+    """Return fields under their own names; a release as text."""
+    values = ((name, getattr(one, name)) for name in names)
+    return {name: str(value) if isinstance(value, Release) else value for name, value in values}
 
 
 def _accepted(name: str, tables: Tables) -> list[dict[str, Any]]:
