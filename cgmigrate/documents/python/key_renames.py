@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from cgmigrate.documents.python.key_places import KeyForm, KeyNotFollowedError, KeyPlace, Literal
 from cgmigrate.documents.python.nodes import parents_in, walk
 from cgmigrate.documents.python.source import PythonSource, dotted
-from cgmigrate.documents.python.statement_edits import line_end, line_start, newline_near, remove_elements, rest_of_line
+from cgmigrate.documents.python.statement_edits import newline_near, remove_elements, rest_of_line
 from cgmigrate.documents.sites import Problem, ProblemKind
 from cgmigrate.megatron.settings import MODULES
 from cgmigrate.text.edits import Edit
-from cgmigrate.text.spans import Span
+from cgmigrate.text.spans import Span, line_end, line_start
 
 # --- loops over names -----------------------------------------------------------------------------
 

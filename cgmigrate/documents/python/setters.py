@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.source import PythonSource
-from cgmigrate.documents.python.statement_edits import line_end, line_start, newline_near
+from cgmigrate.documents.python.statement_edits import newline_near
 from cgmigrate.megatron.settings import MODULES, SCOPE, Settings
 from cgmigrate.text.edits import Edit
+from cgmigrate.text.spans import line_end, line_start
 
 _MOST_COLUMNS = 88
 """A longer line is no longer than one that the file has already."""

@@ -13,17 +13,12 @@ from cgmigrate.documents.python.setters import Setters, call_statement, clears_s
 from cgmigrate.documents.python.site_nodes import Item, SiteForm, SiteNodes
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.python.spelling import argument_words, module_class_like, rendered
-from cgmigrate.documents.python.statement_edits import (
-    END_OF_LINE,
-    add_statement,
-    line_start,
-    newline_near,
-    remove_elements,
-)
+from cgmigrate.documents.python.statement_edits import END_OF_LINE, add_statement, newline_near, remove_elements
 from cgmigrate.documents.python.values import branches_of, enum_class, enum_member
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.megatron.settings import ENABLE, EXTERNAL, IMPL, MODULES, SCOPE, Choice, Settings, Undecided
 from cgmigrate.text.edits import Edit, apply
+from cgmigrate.text.spans import line_start
 
 _NEW_NAMES = {SCOPE: MODULES, ENABLE: IMPL, EXTERNAL: IMPL}
 """What code reads that copies a setting under its new name."""

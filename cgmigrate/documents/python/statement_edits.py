@@ -10,18 +10,7 @@ from cgmigrate.documents.python.site_nodes import Item
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.text.edits import Edit
-from cgmigrate.text.spans import Span
-
-
-def line_start(text: str, at: int) -> int:
-    """Return where the line of an offset begins."""
-    return text.rfind("\n", 0, at) + 1
-
-
-def line_end(text: str, at: int) -> int:
-    """Return the offset behind the line break of a line, or the end of the text."""
-    newline = text.find("\n", at)
-    return len(text) if newline < 0 else newline + 1
+from cgmigrate.text.spans import Span, line_end, line_start
 
 
 def rest_of_line(text: str, at: int) -> str:

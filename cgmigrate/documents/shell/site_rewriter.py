@@ -15,7 +15,7 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.hybrid_models import PATTERN, PROGRAMS, SPEC_FLAG
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.edits import Edit
-from cgmigrate.text.spans import Span
+from cgmigrate.text.spans import Span, line_end, line_start
 
 _REST = re.compile(r"[ \t]*(?P<backslash>\\?)(?=\r?\n|\Z)")
 """What may follow the last flag of a line."""
@@ -129,7 +129,7 @@ class ShellSiteRewriter:
     def _removal(self, fragment: Fragment, one: Flag, other: Flag) -> Edit:
         """Return the deletion of adjacent flags, from one to another."""
         start, end = one.span.start, other.span.end
-        first = self._line_start(start)
+        first = line_start(self.text, start)
         rest = self._rest(fragment, end)
         is_first, is_last = not self.text[first:start].strip(), rest is not None
         if is_first and rest is not None:
@@ -137,7 +137,7 @@ class ShellSiteRewriter:
             if continued and fragment.form is not FragmentForm.ARRAY:
                 # The line before was continued by this one only.
                 return Edit(continued.start(), rest.end(), "")
-            return Edit(first, self._next_line(rest.end()), "")
+            return Edit(first, line_end(self.text, rest.end()), "")
         blanks = self._blanks_behind(end)
         before = self.text[:start].rstrip(" \t")
         # A quote is that of a word beside it, unless the flag is the first or last one in a string.
@@ -159,13 +159,6 @@ class ShellSiteRewriter:
     def _continued(self, fragment: Fragment, start: int) -> re.Match[str] | None:
         """Return the end of the line before a place, if a backslash joins the two."""
         return (_CONTINUED_STRING if fragment.form is FragmentForm.STRING else _CONTINUED).search(self.text, 0, start)
-
-    def _line_start(self, offset: int) -> int:
-        return self.text.rfind("\n", 0, offset) + 1
-
-    def _next_line(self, offset: int) -> int:
-        end = self.text.find("\n", offset)
-        return len(self.text) if end < 0 else end + 1
 
     def _blanks_behind(self, offset: int) -> int:
         while self.text[offset : offset + 1] in (" ", "\t"):
