@@ -153,6 +153,23 @@ def _asks_full_iteration(node: ast.expr, read: ast.Attribute) -> bool:
     return tested is not None and tested[1] and dotted(tested[0]) == dotted(read.value)
 
 
+def both_tests(read: ast.Attribute, source: PythonSource) -> str:
+    """Return what to write for a flag that is tested with the scope; empty if both are not tested so.
+
+    Such as ``config.enable_cuda_graph and config.cuda_graph_scope == "full_iteration"``.
+    """
+    above, owner = source.parent(read), dotted(read.value)
+    around = source.parent(above) if isinstance(above, ast.Compare) else above
+    tests = around.values if isinstance(around, ast.BoolOp) and _is_all(around) and owner else []
+    asked = [one for one in map(full_iteration_test, tests) if one is not None and dotted(one[0]) == owner]
+    local = {f"{owner}.{ENABLE}", f"{owner}.{IMPL} == 'local'"}
+    if not asked or local.isdisjoint(map(ast.unparse, tests)):
+        return ""
+    impl = "full_iteration" if asked[0][1] else "local"
+    new = f'write `{source.of(read.value)}.{IMPL} == "{impl}"` in place of both tests'
+    return f"{new}; not fixed: what sets them changes with them"
+
+
 def _start(later: Sequence[ast.expr], source: PythonSource) -> int:
     """Return where the next operand starts, with a parenthesis before it."""
     start = source.span(later[0]).start

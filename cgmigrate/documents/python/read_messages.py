@@ -6,7 +6,7 @@ import ast
 from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
-from cgmigrate.documents.python.source import PythonSource, last_name
+from cgmigrate.documents.python.source import last_name
 from cgmigrate.megatron.catalogue import Setting, load
 from cgmigrate.megatron.settings import ENABLE, IMPL, LAYER_MODULES, MODULES, SCOPE
 
@@ -137,30 +137,6 @@ def advice(name: str) -> str:
     full = f' (`in ("{impl}", "full_iteration")` if it is not beside a test of the scope)' if name == ENABLE else ""
     why = 'or `cuda_graph_impl != "none"` for all graphs; not fixed: which one is meant is not known'
     return f'write `cuda_graph_impl == "{impl}"`{full}, {why}'
-
-
-def both_tests(read: ast.Attribute, source: PythonSource) -> str:
-    """Return what to write for a flag that is tested with the scope; empty if both are not tested so.
-
-    Such as ``config.enable_cuda_graph and config.cuda_graph_scope == "full_iteration"``.
-    """
-    above = source.parent(read)
-    around = source.parent(above) if isinstance(above, ast.Compare) else above
-    if not (isinstance(around, ast.BoolOp) and isinstance(around.op, ast.And)):
-        return ""
-    owner, tests = source.of(read.value), {source.of(one) for one in around.values}
-    local = {f"{owner}.{ENABLE}", f'{owner}.{IMPL} == "local"', f"{owner}.{IMPL} == 'local'"}
-    for one in around.values:
-        match one:
-            case ast.Compare(left=left, ops=[op], comparators=[ast.Constant("full_iteration")]) if (
-                isinstance(op, (ast.Eq, ast.NotEq))
-                and source.of(left) == f"{owner}.{SCOPE}"
-                and not tests.isdisjoint(local)
-            ):
-                impl = "full_iteration" if isinstance(op, ast.Eq) else "local"
-                new = f'write `{owner}.{IMPL} == "{impl}"` in place of both tests'
-                return f"{new}; not fixed: what sets them changes with them"
-    return ""
 
 
 def string_advice(name: str, key: str, *, is_key: bool) -> str:

@@ -9,14 +9,13 @@ import ast
 from collections.abc import Iterable
 
 from cgmigrate.documents.python.built_copies import BuiltCopy, report_copy
-from cgmigrate.documents.python.flag_reads import flag_read
+from cgmigrate.documents.python.flag_reads import both_tests, flag_read
 from cgmigrate.documents.python.name_resolution import MODULE_CLASS, SCOPE_CLASS, Names
 from cgmigrate.documents.python.name_strings import NameStrings
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import (
     HolderKind,
     advice,
-    both_tests,
     deprecation_of,
     kind_of,
     meaning,
