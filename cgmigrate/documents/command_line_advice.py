@@ -15,7 +15,7 @@ _PATH = re.compile(r"(?<![\w.])[+~]{0,2}(?:\w+\.)+\Z")
 """The keys in front of the last one of an override."""
 _SCOPE = rf"(?:full_iteration(?:_inference)?|{'|'.join(LAYER_MODULES)})(?![\w-])"
 _VALUES = re.compile(rf"[\s=:]+[\"'\[]*{_SCOPE}(?:[\s,\"']+{_SCOPE})*")
-_OFF = re.compile(r"[\s=:]+(?:[Ff]alse|0)\b")
+_OFF = re.compile(r"[\s=:`|]+(?:[Ff]alse|0)\b")
 _WHOLE_LAYERS = re.compile(r"[\s=:]+[\"']?full(?![\w-])")
 """A value for which nothing is written now."""
 
@@ -46,7 +46,7 @@ def by_hand(name: str, catalogue: Catalogue, text: str = "", end: int = 0) -> st
     if not old.captures:
         return f"write {' or '.join(spelled(new, '…') for new in old.replaced_by)}" if old.replaced_by else ""
     if (_OFF if old.name != SCOPE else _WHOLE_LAYERS).match(text, end):
-        return "delete it: it is the default"
+        return "delete it: it is the default" if old.name == SCOPE else f"write {spelled(IMPL, 'none')}, the default"
     match old.name:
         case "enable_cuda_graph":
             return f"write {spelled(IMPL, 'local')}"

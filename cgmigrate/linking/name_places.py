@@ -32,6 +32,8 @@ _NO_VALUES = (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError
 """What PyYAML raises for a text that is no value: also for a tag that does not fit, as in ``!!bool 1``."""
 _MOST_LINES = 30
 """Lines of a value that are read."""
+_KEYWORD = re.compile(r"=[\w.\"']*\s*[,)]")
+"""After a name in a page that is a keyword of Python."""
 _FIELD = re.compile(r"\{[\w.\[\]]*$")
 """Before a name that ``str.format`` fills in."""
 _COMMENT = re.compile(r"^\s*(?:#|//|;|--\s|<!--|\*\s)")
@@ -144,6 +146,7 @@ def _in_page(path: str, before: str, after: str) -> _Form:
         return PlaceKind.TEXT, None
     # In quotes of its own, it is the name of a setting with its value, and no word of a command.
     is_override = _ASSIGNED.match(after) and not FLAG.search(before) and not before.endswith("`")
+    is_override = is_override and not _KEYWORD.match(after)
     return (PlaceKind.OVERRIDE if is_override else None), None
 
 

@@ -23,7 +23,7 @@ from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.layer_patterns import layer_pattern
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.setting import SettingKind
-from cgmigrate.megatron.settings import Missing, Settings, Undecided
+from cgmigrate.megatron.settings import IMPL, Missing, Settings, Undecided
 from cgmigrate.project.paths import shown_path
 from cgmigrate.text.files import read_bytes
 from cgmigrate.text.remembered import remembered
@@ -255,7 +255,8 @@ def _together(values: Sequence[object]) -> object:
     return written[0] if written else Missing.ABSENT
 
 
-_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".sub", ".py", ".yaml", ".yml", ".txt", ".mk", ".dockerfile")
+_PAGES = (".md", ".rst")
+_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".sub", ".py", ".yaml", ".yml", ".txt", ".mk", ".dockerfile", *_PAGES)
 PATTERNS = (*(f"*{suffix}" for suffix in _SUFFIXES), "*Dockerfile*", "*Makefile", "*makefile")
 """Names of the files that are searched. Scripts without a suffix are searched if they are files of the run."""
 _MOST_BYTES = 1024 * 1024
@@ -266,20 +267,25 @@ _RECIPE = re.compile(r"(?<![\w.-])([\w.-]+)\.ya?ml\b|config[-_]name[\"']?[= ,]+[
 class Override:
     """A setting on a command line, and its keys.
 
-    ``recipes`` are the names, without suffix, of the files that its file names.
+    ``recipes`` are the names, without suffix, of the files that its file names; ``shown`` is the value in a page.
     """
 
     place: str
     keys: tuple[str, ...]
     setting: str
     recipes: frozenset[str] = frozenset()
+    shown: str | None = None
 
     def __str__(self) -> str:
         return f"`{'.'.join((*self.keys, self.setting))}` ({self.place})"
 
-    def concerns(self, path: tuple[str, ...]) -> bool:
-        """Return whether it may set a mapping at a path of a file, which may be merged under further keys."""
-        return not path or self.keys[-len(path) :] == path
+    def concerns(self, path: tuple[str, ...], own: Settings) -> bool:
+        """Return whether it may set a mapping at a path of a file, which may be merged under further keys.
+
+        Of pages only what turns graphs on counts: then a scope that ``own`` has beside none takes effect.
+        """
+        turns_on = self.setting == IMPL and self.shown not in (None, "", "none") and own.get(IMPL) == "none"
+        return (self.shown is None or turns_on) and (not path or self.keys[-len(path) :] == path)
 
 
 @dataclass
@@ -328,7 +334,7 @@ def _overrides_in(path: str, catalogue: Catalogue) -> Iterator[Override]:
         line = text.count("\n", 0, match.start()) + 1
         keys = tuple(match["keys"].rstrip(".").split("."))
         place = f"{shown_path(path)}:{line}"
-        yield Override(place, keys, match["name"], recipes)
+        yield Override(place, keys, match["name"], recipes, match["value"] if path.endswith(_PAGES) else None)
 
 
 def _recipes_in(text: str) -> frozenset[str]:

@@ -360,7 +360,7 @@ def _with_overrides(group: FileGroup, index: int, case: SiteCase) -> SiteCase:
     if site.flags or (site.overrides and site.origin is None) or case.after is None or case.before == case.after:
         return case
     overrides = group.files[group.place(index)[0]].relations.overrides
-    override = next((one for one in overrides if one.concerns(site.path)), None)
+    override = next((one for one in overrides if one.concerns(site.path, case.before)), None)
     return case.block(f"a command line overrides {override}, and has to change with it") if override else case
 
 

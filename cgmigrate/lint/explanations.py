@@ -124,7 +124,7 @@ def _role(written: Use, case: SiteCase) -> str:
     has_full_iteration = "full_iteration" in names_in(case.before.get(SCOPE))
     if written.setting == IMPL and written.value == "none" and has_full_iteration:
         if SCOPE_LIST_SINCE <= case.source <= LAST_OLD:
-            return f"{case.source} reads the scope only if this is `local`"
+            return f"{case.source} reads full_iteration only if this is `local`"
         return "the implementation"
     if written.setting in (ENABLE, EXTERNAL):
         impl = "local" if written.setting == ENABLE else "transformer_engine"

@@ -176,7 +176,9 @@ class _Move:
 
     def _name(self, place: Place) -> str:
         file = self._files[place[0]]
-        line = self._mappings[place].span.lines(file.document.text)[0]
+        site = self._mappings[place]
+        first = min((use.span for use in site.written), key=lambda span: span.start, default=site.span)
+        line = first.lines(file.document.text)[0]
         return f"{file.path}:{line}"
 
     def _replacements(self) -> dict[str, list[str]]:

@@ -68,7 +68,8 @@ def unknown_owner_diagnostics(
             return message, _OF_FIELD
         if function:
             message = f"`{written.key}` is an argument of `{function}` of this file; cgmigrate cannot tell what gets it"
-            return message, f"if a TransformerConfig gets it, change the parameter of `{function}` first; else leave it"
+            change = f", after the parameter of `{function}`"
+            return message, _if_megatrons(advice_for(document, site, written, site.own, context.target), site, change)
         is_common = written.setting in document.catalogue.captures
         advice = advice_for(document, site, written, site.own, context.target)
         return _message(site, written.key, is_common=is_common), _if_megatrons(advice, site)
@@ -117,16 +118,18 @@ def _message(site: Site, key: str, *, is_common: bool) -> str:
     return f"cannot tell whether `{key}` is megatron-core's: nothing shows that {which} reaches a TransformerConfig"
 
 
-def _if_megatrons(advice: str, site: Site) -> str:
+def _if_megatrons(advice: str, site: Site, when: str = "") -> str:
     of_arguments = site.origin is not None and site.origin.object.rpartition(".")[2] == "args"
     # `validate_args` derives other arguments from these.
-    when = ", before `validate_args` runs" if of_arguments else ""
+    when = ", before `validate_args` runs" if of_arguments else when
     if advice == OFF and site.origin is not None and site.origin.callee:
         is_set = IMPL in site.own
         advice = (
             "delete it" if is_set else 'write `cuda_graph_impl="none"`, or delete it where the class has this default'
         )
-    return f"if it is megatron-core's, {advice}{when}; else leave it" if advice else ""
+    if not advice:
+        return ""
+    return f"if megatron-core gets it, {advice}{when}; else, or where a test is about the old name, leave it"
 
 
 # --- values that are not known --------------------------------------------------------------------
@@ -169,6 +172,7 @@ def _diagnostic(rule: Rule, written: Use, case: SiteCase, context: Context) -> L
     assert isinstance(written.value, Undecided)
     message = f"`{written.key}` has {written.value.reason}; cgmigrate cannot tell what is captured"
     advice = advice_for(case.document, case.site, written, case.before, context.target)
+    advice = f"{advice}; not fixed: which value it has, and what else reads it, is not known" if advice else ""
     return LintDiagnostic(rule.id, rule.severity, written.span, message, help=advice, reports=rule.reports)
 
 

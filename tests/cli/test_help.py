@@ -51,7 +51,9 @@ def test_settings_of_unknown_owners_have_advice_of_their_own(
     tmp_path: Path, name: str, text: str, help_text: str
 ) -> None:
     diagnostics = [diagnostic for diagnostic in check(tmp_path / name, text) if diagnostic.rule == "CG006"]
-    assert [diagnostic.help for diagnostic in diagnostics] == [f"if it is megatron-core's, {help_text}; else leave it"]
+    assert [diagnostic.help for diagnostic in diagnostics] == [
+        f"if megatron-core gets it, {help_text}; else, or where a test is about the old name, leave it"
+    ]
 
 
 @from_table

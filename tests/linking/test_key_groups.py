@@ -115,7 +115,7 @@ def test_the_diagnostics_of_both_files_name_the_other(project: Path, cgmigrate) 
     write(project / "conf/recipe.yaml", CAPTURED)
     staged(project)
     stdout = " ".join(cgmigrate("check", ".").stdout.split())
-    assert "code uses the key `external_cuda_graph` of conf/recipe.yaml:3" in stdout
+    assert "the key `external_cuda_graph` is in code that reads conf/recipe.yaml:3" in stdout
     assert "pkg/setup.py" in stdout and "changed together with " in stdout
 
 

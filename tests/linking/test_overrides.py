@@ -49,3 +49,15 @@ def test_other_overrides_keep_the_fix(project: Path, name: str, text: str) -> No
     checkout(project)
     reasons = " ".join(one.blocked_by for one in fixed(project).diagnostics)
     assert "a command line overrides" not in reasons
+
+
+IGNORED = "model:\n  cuda_graph_impl: none\n  cuda_graph_scope: full_iteration\n"
+
+
+@from_table
+def test_a_page_that_turns_graphs_on_keeps_the_scope(project: Path, page: str, stays: bool) -> None:
+    write(project / "a.yaml", IGNORED)
+    write(project / "use.md", f"# Use\n\n```bash\n{page}\n```\n")
+    checkout(project)
+    reasons = " ".join(one.blocked_by for one in fixed(project, unsafe=True).diagnostics)
+    assert ("a command line overrides `model.cuda_graph_impl` (use.md:4)" in reasons) == stays

@@ -123,8 +123,8 @@ def _no_value(other: ast.expr) -> str:
     return ""
 
 
-def advice(name: str) -> str:
-    """Return what to read instead of a deprecated name."""
+def advice(name: str, *, is_off: bool = False) -> str:
+    """Return what to read instead of a deprecated name; ``is_off`` says that the code asks whether it is false."""
     if name == SCOPE_CLASS:
         return "use `CudaGraphModule`; for full iteration use `cuda_graph_impl` or `inference_cuda_graph_scope`"
     if name == SCOPE:
@@ -134,6 +134,10 @@ def advice(name: str) -> str:
             "have to change together"
         )
     impl = _impl(name)
+    if is_off:
+        return (
+            f'write `{IMPL} != "{impl}"`, or `{IMPL} == "none"` for no graphs; not fixed: which is meant is not known'
+        )
     full = f' (`in ("{impl}", "full_iteration")` if it is not beside a test of the scope)' if name == ENABLE else ""
     why = 'or `cuda_graph_impl != "none"` for all graphs; not fixed: which one is meant is not known'
     return f'write `cuda_graph_impl == "{impl}"`{full}, {why}'
@@ -145,13 +149,16 @@ def string_advice(name: str, key: str, *, is_key: bool) -> str:
     of_scope = "`full_iteration` is a value of `cuda_graph_impl`"
     value = of_scope if name == SCOPE else f"true is `{_impl(name)}`, false is `none`"
     if is_key:
-        return f"rename the key to {new} where it is read and written ({value}); not fixed: what writes it is not known"
+        return (
+            f"if megatron-core gets its value, rename the key to {new} where it is read and written ({value}); else "
+            "leave it; not fixed: what writes it is not known"
+        )
     return f"write {new} ({value}); not fixed: what reads this string is not known"
 
 
 def flag_advice(name: str) -> str:
     """Return which flags are written instead of the one of a deprecated setting."""
-    impl, why = load()[IMPL].flag, "not fixed: what reads this string is not known"
+    impl, why = load()[IMPL].flag, "not fixed: the code that writes or reads such words has to change with it"
     if name == SCOPE:
         return f"use `{load()[MODULES].flag}` for modules, `{impl} full_iteration` for full iteration; {why}"
     return f"use `{impl} {_impl(name)}`; {why}"

@@ -15,6 +15,7 @@ from cgmigrate.documents.python.nodes import walk, words_of
 from cgmigrate.documents.python.source import PythonSource
 from cgmigrate.documents.sites import SEVERAL_RELEASES
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.setting_names import CLASSES
 from cgmigrate.text.remembered import remembered
 
 _VERSION_WORDS = (
@@ -33,6 +34,8 @@ def release_check_in(test: ast.expr, catalogue: Catalogue) -> str:
         word = ""
         if isinstance(node, ast.Call) and _checks_for_setting(node, catalogue):
             return f"the code is guarded by `{_shown(node)}`, so {SEVERAL_RELEASES}"
+        if isinstance(node, ast.Compare) and _checks_for_class(node):
+            return f"the code is guarded by `{_shown(node)}`, so {SEVERAL_RELEASES}"
         if isinstance(node, ast.Name):
             word = node.id
         elif isinstance(node, ast.Attribute):
@@ -50,6 +53,12 @@ def _checks_for_setting(call: ast.Call, catalogue: Catalogue) -> bool:
         return False
     name = call.args[1]
     return not isinstance(name, ast.Constant) or catalogue.is_in(str(name.value))
+
+
+def _checks_for_class(compared: ast.Compare) -> bool:
+    """Whether a class of values is compared with None, which an import that failed has left."""
+    named = isinstance(compared.left, ast.Name) and compared.left.id in CLASSES
+    return named and any(isinstance(one, ast.Constant) and one.value is None for one in compared.comparators)
 
 
 @lru_cache(maxsize=256)

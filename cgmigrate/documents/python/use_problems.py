@@ -23,7 +23,7 @@ from cgmigrate.documents.python.read_messages import (
     replacement_of,
     result_around,
 )
-from cgmigrate.documents.python.release_checks import release_check_around
+from cgmigrate.documents.python.release_checks import PossibleReleaseChecks, release_check_around
 from cgmigrate.documents.python.scope_tests import ScopeTests, comparison, full_iteration_test, read_value
 from cgmigrate.documents.python.source import PythonSource, dotted
 from cgmigrate.documents.python.use_owners import OWN, UseOwners
@@ -167,7 +167,11 @@ class _UseProblems:
             self.report.add(node, Message(ProblemKind.READ, text, replacement))
             return
         follows = read_value(node, self.source) if name == SCOPE and kind is HolderKind.RECIPE else None
-        by_hand = (both_tests(node, self.source) or advice(name)) if setting.captures else replacement_of(setting)
+        by_hand = (
+            (both_tests(node, self.source) or advice(name, is_off=self._is_off(node)))
+            if setting.captures
+            else replacement_of(setting)
+        )
         if (
             follows is None
             and name == SCOPE
@@ -205,6 +209,13 @@ class _UseProblems:
         text = f'{self.source.of(tested[0])}.{IMPL} {sign} "full_iteration"'
         return UseReplacement(text, risk=FOLLOWS_OBJECT)
 
+    def _is_off(self, node: ast.expr) -> bool:
+        """Whether code compares an expression with false."""
+        match self.source.parent(node):
+            case ast.UnaryOp(op=ast.Not()) | ast.Compare(ops=[ast.Is() | ast.Eq()], comparators=[ast.Constant(False)]):
+                return True
+        return False
+
     def _is_test_for_empty(self, node: ast.expr) -> bool:
         """Whether code uses an expression only as a condition."""
         above = self.source.parent(node)
@@ -219,9 +230,12 @@ class _UseProblems:
             around = self.source.parent(above)
             by_number = isinstance(around, ast.Attribute) and around.attr == "value"
             how = _BY_NAME if by_number else _instead_of_member(above.attr)
-            self.report.add(above, Message(ProblemKind.ENUM_CLASS, text, advice=how))
+            node = above
         else:
-            self.report.add(node, Message(ProblemKind.ENUM_CLASS, text))
+            how = _INSTEAD_OF_CLASS
+        older = PossibleReleaseChecks(self.catalogue).above(node, self.source.ancestors(node))
+        how = f"leave it where it is for older releases ({older}), else {how}" if older else f"{how}, {_OF_CHECKPOINTS}"
+        self.report.add(node, Message(ProblemKind.ENUM_CLASS, text, advice=how))
 
     def _import(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
@@ -231,7 +245,10 @@ class _UseProblems:
             guard = release_check_around(node, self.source)
             if not self.names.full.get(local, "").startswith("megatron."):
                 text = f"`{SCOPE_CLASS}` is imported from another module of this project"
-                how = f"change it where it is defined: `{MODULE_CLASS}` has the modules since megatron-core 0.18"
+                how = (
+                    f"if it is megatron-core's class there, import `{MODULE_CLASS}` there, which has the modules since "
+                    "0.18; else leave it; not fixed: another file defines it"
+                )
                 self.report.add(alias, Message(ProblemKind.ENUM_CLASS, text, advice=how))
             elif guard or local in self.names.shadowed:
                 why = guard or f"`{local}` is also defined in this file"
@@ -320,6 +337,11 @@ def _is_scope(node: ast.stmt) -> bool:
     return isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == SCOPE
 
 
+_OF_CHECKPOINTS = "or leave it where it is about old checkpoints; not fixed: what this code is for is not known"
+_INSTEAD_OF_CLASS = (
+    f"write `{MODULE_CLASS}` for modules, `{IMPL}` for full-iteration graphs, `InferenceCudaGraphScope` for inference "
+    "graphs"
+)
 _BY_NAME = f"compare names instead of `.value`: the members of `{MODULE_CLASS}` have other numbers"
 
 
