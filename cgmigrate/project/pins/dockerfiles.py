@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from cgmigrate.megatron.packages import Package, core
 from cgmigrate.project.pins.lines import logical_lines
@@ -41,11 +41,7 @@ def read_commands(text: str) -> Iterator[Requirement]:
     # A search for a word is fast, a pattern not.
     if "core" not in text.lower() or not _MAY_INSTALL.search(text):
         return
-    variables: dict[str, str] = {}
-    for number, written in _command_lines(text):
-        line = _expanded(written, variables)
-        if assigned := _ASSIGNS_IN_SHELL.match(line):
-            _assign(variables, assigned["rest"])
+    for number, line in _with_values(_command_lines(text), _ASSIGNS_IN_SHELL):
         installs = _INSTALLS.search(line)
         if _clones(line, core()) or (installs and _FROM_TAG.search(line)):
             yield _read_clone(number, line, core())
@@ -68,11 +64,7 @@ def _continued(match: re.Match[str]) -> str:
 
 
 def _read(text: str, package: Package, assigns: re.Pattern[str]) -> Iterator[Requirement]:
-    variables: dict[str, str] = {}
-    for number, written in logical_lines(text):
-        line = _expanded(written, variables)
-        if assigned := assigns.match(line):
-            _assign(variables, assigned["rest"])
+    for number, line in _with_values(logical_lines(text), assigns):
         words = [a or b or c for a, b, c in re.findall(r"\"([^\"]*)\"|'([^']*)'|(\S+)", line)]
         if not words or words[0].startswith("#"):
             continue
@@ -86,20 +78,21 @@ def _read(text: str, package: Package, assigns: re.Pattern[str]) -> Iterator[Req
                 yield from read_requirement(number, word, package)
 
 
-def _expanded(line: str, variables: Mapping[str, str]) -> str:
-    """Return a line with the values of the variables that are set above it."""
+def _with_values(lines: Iterable[tuple[int, str]], assigns: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield lines with the values of the variables that are set above them.
+
+    One with two values, as branches of a script give it, is not known.
+    """
+    variables: dict[str, str] = {}
 
     def value(match: re.Match[str]) -> str:
-        name, default = match["name"] or match["plain"], match["default"]
-        return variables.get(name, "") or default or match.group()
+        return variables.get(match["name"] or match["plain"], "") or match["default"] or match.group()
 
-    return _VARIABLE.sub(value, line) if "$" in line else line
-
-
-def _assign(variables: dict[str, str], text: str) -> None:
-    """Keep the variables that a line sets; one with two values, as branches of a script give it, is not known."""
-    for name, value in _assignments(text):
-        variables[name] = value if variables.get(name, value) == value else ""
+    for number, written in lines:
+        line = _VARIABLE.sub(value, written) if "$" in written else written
+        for name, text in _assignments(assigned["rest"]) if (assigned := assigns.match(line)) else ():
+            variables[name] = text if variables.get(name, text) == text else ""
+        yield number, line
 
 
 def _assignments(text: str) -> Iterator[tuple[str, str]]:
