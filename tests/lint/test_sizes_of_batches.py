@@ -5,7 +5,6 @@ What they assert of their own arithmetic (checklist R8, R9, R10 and R13) is neve
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 
@@ -79,8 +78,6 @@ def check(package: str, release: Release) -> None:
 
 
 def test_the_sizes_of_the_installed_release() -> None:
-    if find_spec("megatron") is None or find_spec("megatron.core") is None:
-        pytest.skip("the judge is the installed megatron-core")
     check("", Release(0, 19))
 
 

@@ -123,12 +123,12 @@ def names_old(text: str) -> bool:
     return any(name in text.replace(INFERENCE, "") for name in DEPRECATED)
 
 
-def fix(folder: Path, unsafe: bool = False, write: bool = True) -> Fixed:
+def fix(folder: Path, unsafe: bool = False) -> Fixed:
     """Fix a folder with the library's own run, and write the files."""
     results = list(Run([str(folder)], RunOptions(unsafe=unsafe)))
     assert all(isinstance(item, FileResult) for item in results), results
     checked = [item for item in results if isinstance(item, FileResult)]
-    for item in checked if write else ():
+    for item in checked:
         if item.after is not None:
             Path(item.path).write_bytes(item.after.encode())
     return Fixed(checked)
@@ -191,7 +191,6 @@ def _compare_place(
 def judge_fix(folder: Path, entries: Entries, places: Mapping[Place, Reader], unsafe: bool = False) -> Judgement:
     """Fix a project and compare what its entry points capture; a second run must have nothing to write."""
     before = load_all(entries)
-    offered = fix(folder, unsafe, write=False)
     done = fix(folder, unsafe)
     try:
         after = load_all(entries)
@@ -199,7 +198,7 @@ def judge_fix(folder: Path, entries: Entries, places: Mapping[Place, Reader], un
         return Judgement(wrong=[f"cannot be loaded after the fix: {type(error).__name__}: {error}"])
     judgement = compare(before, after, places)
     judgement.reasons = done.reasons
-    promised = offered.promised() | (offered.promised(Applicability.UNSAFE) if unsafe else set())
+    promised = done.promised() | (done.promised(Applicability.UNSAFE) if unsafe else set())
     if not unsafe and promised != done.written:
         judgement.wrong.append(f"check offers to write {sorted(promised)}, fix wrote {sorted(done.written)}")
     if again := fix(folder, unsafe).written:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from cgmigrate.verify.probe.variable import VARIABLE
 from tests.support.files import write
 from tests.support.paths import FETCHED, ROOT
 
-pytest.importorskip("torch")
+if find_spec("torch") is None:
+    pytest.skip("a job needs torch", allow_module_level=True)
 
 JOB = Path(__file__).parent / "job"
 TE = ("--cuda-graph-impl", "transformer_engine")
@@ -231,17 +233,15 @@ for kind in (bridge.TransformerConfig, bridge.MLATransformerConfig):
 """
 
 
-@pytest.mark.parametrize(("eager", "expected"), [(False, "transformer_engine ['attn']"), (True, "none []")])
-def test_the_eager_form_reaches_a_configuration_of_bridge_that_is_validated_late(eager: bool, expected: str) -> None:
-    pytest.importorskip("megatron.core")
+def test_the_eager_form_reaches_a_configuration_of_bridge_that_is_validated_late() -> None:
     release = FETCHED / "megatron-bridge-0.6.2"
-    if not release.exists():
+    if find_spec("megatron") is None or not release.exists():
         pytest.skip("megatron-bridge 0.6.2 is not in .corpus (.ci/run fetches it)")
-    task = json.dumps({"folder": "", "steps": 6, "eager": eager})
+    task = json.dumps({"folder": "", "steps": 6, "eager": True})
     result = subprocess.run(
         [sys.executable, "-c", FINALIZED, str(release)],
         env={**os.environ, "PYTHONPATH": str(ROOT), VARIABLE: task},
         capture_output=True,
         text=True,
     )
-    assert result.stdout.splitlines()[-2:] == [expected] * 2, result.stderr
+    assert result.stdout.splitlines()[-2:] == ["none []"] * 2, result.stderr

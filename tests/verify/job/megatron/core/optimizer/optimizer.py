@@ -5,10 +5,13 @@ import torch
 
 class FP32Optimizer:
     def __init__(self, parameters):
-        self.inner = torch.optim.SGD(parameters, lr=0.1)
+        self.parameters = list(parameters)
 
     def step(self):
-        self.inner.step()
+        # An optimizer of torch imports its compiler: half of the time that this job takes.
+        with torch.no_grad():
+            for parameter in self.parameters:
+                parameter -= 0.1 * parameter.grad
         return True, 1.5, None
 
 
