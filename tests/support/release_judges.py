@@ -15,9 +15,12 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from cgmigrate.verify import config_level
 
 _SERVER = """
 import json, os, sys, traceback, warnings
@@ -40,6 +43,8 @@ for line in sys.stdin:
             sys.argv = ["-c", *arguments]
             exec(compile(program, "<program>", "exec"), {"__name__": "__main__"})
             status = 0
+        except SystemExit as end:
+            status = end.code or 0
         except BaseException:
             traceback.print_exc()
         finally:
@@ -67,6 +72,18 @@ def printed(program: str, rows: Iterable[Any], package: str, arguments: Sequence
         status = server.stdout.readline().strip()
         assert status == "0", f"the program ended with {status or 'its server'}: {files[2].read_text()}"
         return files[1].read_text().splitlines()
+
+
+def read_in_forks(patch: pytest.MonkeyPatch) -> None:
+    """Have `verify` read configurations by forks of the servers instead of a process for each release and run."""
+
+    def run(command: Sequence[str], *, input: str, env: dict[str, str], **_: Any) -> Any:
+        program = f"import os, runpy\nos.environ.update({env!r})\nrunpy.run_path({command[1]!r}, run_name='__main__')"
+        package = env["PYTHONPATH"].split(os.pathsep)[0]
+        lines = printed(program, [json.loads(input)], package if Path(package, "megatron").is_dir() else "")
+        return SimpleNamespace(stdout="\n".join(lines), stderr="", returncode=0)
+
+    patch.setattr(config_level, "subprocess", SimpleNamespace(run=run, TimeoutExpired=subprocess.TimeoutExpired))
 
 
 @functools.cache

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.files import write
-
-pytest.importorskip("megatron.core")
+from tests.support.release_judges import read_in_forks
 
 OLD = """\
 model:
@@ -32,7 +31,8 @@ def git(folder: Path, *words: str) -> None:
 
 
 @pytest.fixture
-def migrated(project: Path) -> Path:
+def migrated(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    read_in_forks(monkeypatch)
     git(project, "init", "-q")
     write(project / "conf/right.yaml", OLD)
     write(project / "conf/wrong.yaml", OLD)

@@ -46,6 +46,7 @@ from cgmigrate.verify.plan import VerifySelection, cases_of
 from cgmigrate.verify.related_fields import assumed_fields, related_fields
 from cgmigrate.verify.release_changes import changes_of_readings
 from tests.support.paths import CORPUS, EXAMPLES, FETCHED, FIXTURES, ROOT
+from tests.support.release_judges import read_in_forks
 from tests.support.tables import from_table, table_of
 
 OLD, NEW = Release(0, 17), Release(0, 19)
@@ -202,7 +203,6 @@ TRAPS = {
 @pytest.fixture(scope="module")
 def target() -> Home:
     """The installed megatron-core."""
-    pytest.importorskip("torch")
     home = installed()
     if home is None or home.release != NEW:
         pytest.skip(f"megatron-core {NEW} is not installed")
@@ -275,6 +275,7 @@ def verify(recorded: Recorded) -> Verify:
     def run(cases: Sequence[Case], homes: Mapping[str, Home]) -> list[ConfigVerdict]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(config_level, "read_all", recorded)
+            read_in_forks(patch)
             return verify_config(cases, homes)
 
     return run

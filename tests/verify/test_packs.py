@@ -16,21 +16,22 @@ from cgmigrate.verify.pack_forms import packs_of
 from cgmigrate.verify.packs import PROVED, UNTESTED, WRONG, Pack, Verdict, judge
 from tests.support.files import write
 from tests.support.paths import FETCHED
+from tests.support.release_judges import read_in_forks
 from tests.support.tables import table_of
 
-pytest.importorskip("torch")
 PROOFS: Mapping[str, str] = json.loads((rules_folder() / "proofs.json").read_text())
 
 
 @pytest.fixture(scope="module")
-def homes() -> Mapping[str, Home]:
+def homes() -> Iterator[Mapping[str, Home]]:
     """The installed release, and two before it, fetched once."""
     if installed() is None:
         pytest.skip("megatron-core is not installed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(FETCHED))
+        read_in_forks(patch)
         try:
-            return homes_of(["0.17.1", "0.18.2"])
+            yield homes_of(["0.17.1", "0.18.2"])
         except MCoreError as error:
             pytest.skip(str(error))
 
@@ -115,9 +116,9 @@ def test_a_value_that_is_deleted_is_proved_if_the_release_before_builds_it(
     assert "megatron-core 0.17 refuses use_legacy_models = true" in other.reason
 
 
-def test_the_command_names_file_and_line_and_ends_with_1(project: Path, cgmigrate: Callable[..., Result]) -> None:
-    if installed() is None:
-        pytest.skip("megatron-core is not installed")
+def test_the_command_names_file_and_line_and_ends_with_1(
+    homes: Mapping[str, Home], project: Path, cgmigrate: Callable[..., Result]
+) -> None:
     name, change, _ = WRONG_PACKS["another setting"]
     entry(project / "team", name, ("replaced-by:", "rule: TEAM001\nreplaced-by:"))
     right = cgmigrate("rules", "test", "team")
