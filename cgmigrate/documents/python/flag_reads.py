@@ -161,11 +161,11 @@ def both_tests(read: ast.Attribute, source: PythonSource) -> str:
     above, owner = source.parent(read), dotted(read.value)
     around = source.parent(above) if isinstance(above, ast.Compare) else above
     tests = around.values if isinstance(around, ast.BoolOp) and _is_all(around) and owner else []
-    asked = [one for one in map(full_iteration_test, tests) if one is not None and dotted(one[0]) == owner]
+    tested = [one for one in map(full_iteration_test, tests) if one is not None and dotted(one[0]) == owner]
     local = {f"{owner}.{ENABLE}", f"{owner}.{IMPL} == 'local'"}
-    if not asked or local.isdisjoint(map(ast.unparse, tests)):
+    if not tested or local.isdisjoint(map(ast.unparse, tests)):
         return ""
-    impl = "full_iteration" if asked[0][1] else "local"
+    impl = "full_iteration" if tested[0][1] else "local"
     new = f'write `{source.of(read.value)}.{IMPL} == "{impl}"` in place of both tests'
     return f"{new}; not fixed: what sets them changes with them"
 
