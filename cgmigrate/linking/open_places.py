@@ -324,10 +324,7 @@ class OpenPlaces:
         Any tool may read JSON that says something else, or a schema, which has a mapping as the value of the name.
         Otherwise there has to be code, or a script, that loads such data.
         """
-        if place.kind is not PlaceKind.KEY or isinstance(place.value, Mapping):
-            return True
-        if is_result(os.path.relpath(place.path, self.top)) and self._is_named(place.path):
-            # It is never rewritten, so that the two no longer are the same.
+        if place.kind is not PlaceKind.KEY or isinstance(place.value, Mapping) or self._is_named_result(place.path):
             return True
         is_same = _is_same(place, fix) and not self._sets_back(place, fix)
         if place.path.endswith(".json"):
@@ -348,8 +345,10 @@ class OpenPlaces:
         return not all(name in _block_around(self.texts.text(place.path), place.line) for name in gone)
 
     @remembered
-    def _is_named(self, path: str) -> bool:
-        """Return whether code or a script has the name of a file behind that of its folder."""
+    def _is_named_result(self, path: str) -> bool:
+        """Return whether a file is a result, which is never rewritten, and code or a script names it in its folder."""
+        if not is_result(os.path.relpath(path, self.top)):
+            return False
         return any(one != path and may_run(one) for one in self.texts.holding(["/".join(path.split(os.sep)[-2:])]))
 
     @remembered

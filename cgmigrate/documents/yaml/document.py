@@ -187,9 +187,7 @@ class YamlDocument(Document):
 
     def variable_at(self, offset: int, name: str, /) -> object:
         """Return the value of a variable of the environment; see ``sites.Document``."""
-        from cgmigrate.documents.yaml.surroundings import variable_at
-
-        value = variable_at(self.roots, offset, name)
+        value = self._surroundings.variable(offset, name)
         return Missing.UNKNOWN if value is Missing.ABSENT and self.builds_on else value
 
     @cached_property

@@ -43,7 +43,9 @@ class YamlSurroundings:
         self._around: dict[tuple[int, str], Sequence[_Position]] = {}
         """Where the parts around a mapping are, by its id and a name."""
         self._holders: dict[int, list[_Holder]] = {}
-        for collection in closing_order(roots):
+        self._collections = closing_order(roots)
+        self._environments = [one for one in self._collections if one.kind == "map" and any(_variables(one))]
+        for collection in self._collections:
             for child in collection.items[1::2] if collection.kind == "map" else collection.items:
                 around_itself = child.kind == "alias" and contains(child.target, child)
                 if child.target.kind in ("map", "seq") and not around_itself:
@@ -69,6 +71,23 @@ class YamlSurroundings:
         if not values or any(type(value) is not type(values[0]) or value != values[0] for value in values):
             return Missing.UNKNOWN
         return values[0]
+
+    def variable(self, offset: int, name: str) -> object:
+        """Return the value of a variable of the environment at an offset: plain data, ``Undecided`` or ``Missing``."""
+        around = (one for one in self._environments if one.start <= offset < one.end)
+        for key, value in (pair for mapping in around for one in _variables(mapping) for pair in one.pairs()):
+            if key.target.value == name:
+                plain = plain_value(value.target)
+                is_computed = isinstance(plain, str) and "$" in plain
+                return Undecided(str(plain), "a value computed at run time") if is_computed else plain
+        return Missing.UNKNOWN if self._may_set(name) else Missing.ABSENT
+
+    @remembered
+    def _may_set(self, name: str) -> bool:
+        """Return whether an alias, or a text with the name of a variable that is not read, may set it."""
+        read = {id(item) for one in self._environments for known in _variables(one) for item in known.items}
+        others = (item for one in self._collections for item in one.items if id(item) not in read)
+        return any(one.kind == "alias" or (one.kind == "scalar" and name in one.value) for one in others)
 
     def _outer(self, position: _Position, name: str) -> Iterator[_Position]:
         """Yield where the part around a position is, for each place at which the position is called ``name``."""
@@ -201,24 +220,6 @@ class _Values:
 
 _KEYS = frozenset(("env", "envs", "environment", "variables", "env_vars", "env_variables", "environment_variables"))
 """Keys, in small letters, whose values are mappings of variables of the environment."""
-
-
-def variable_at(roots: Sequence[Node], offset: int, name: str) -> object:
-    """Return the value of a variable at an offset: plain data, ``Undecided`` or ``Missing``."""
-    nodes = closing_order(roots)
-    known = [node for mapping in nodes if mapping.kind == "map" for node in _variables(mapping)]
-    for mapping in (node for node in nodes if node.kind == "map" and node.start <= offset < node.end):
-        for variables in _variables(mapping):
-            for key, value in variables.pairs():
-                if key.target.value == name:
-                    plain = plain_value(value.target)
-                    is_computed = isinstance(plain, str) and "$" in plain
-                    return Undecided(str(plain), "a value computed at run time") if is_computed else plain
-    read = {id(item) for one in known for item in one.items}
-    others = (item for node in nodes for item in node.items if id(item) not in read)
-    # An alias, or a text with its name, may set it.
-    is_uncertain = any(item.kind == "alias" or (item.kind == "scalar" and name in item.value) for item in others)
-    return Missing.UNKNOWN if is_uncertain else Missing.ABSENT
 
 
 def _variables(mapping: Node) -> Iterator[Node]:
