@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +64,7 @@ DEEP_PYTHON = {
 }
 
 
-@pytest.mark.parametrize("name", DEEP_PYTHON)
-@pytest.mark.parametrize("format", ["full", "json"])
+@pytest.mark.parametrize(("name", "format"), zip(DEEP_PYTHON, cycle(["full", "json"]), strict=False))
 def test_python_that_is_too_deep_is_one_diagnostic(project: Path, name: str, format: str) -> None:
     Path("deep.py").write_text(DEEP_PYTHON[name])
     Path("ok.yaml").write_text(REWRITABLE)

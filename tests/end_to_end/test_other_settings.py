@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from tests.support.release_judges import read_in_forks
 from tests.support.tables import from_table
 from tests.support.teams import write_team
 
@@ -233,7 +234,8 @@ def test_it_is_explained(project: Path, cgmigrate: Run) -> None:
     assert "TEAM001" in result.stdout
 
 
-def test_its_examples_are_tested(project: Path, cgmigrate: Run) -> None:
+def test_its_examples_are_tested(project: Path, cgmigrate: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_in_forks(monkeypatch)
     write_team(project, {"num_buckets": NUMBER})
     rule = project / "team/TEAM001-num-buckets.yaml"
     rule.write_text(

@@ -16,6 +16,7 @@ from cgmigrate.megatron.settings import FIELDS
 from tests.support.files import write
 from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
+from tests.support.release_judges import read_in_forks
 from tests.support.tables import from_table
 
 PAGE = (ROOT / "docs/writing-rules.md").read_text(encoding="utf-8")
@@ -69,7 +70,8 @@ def test_rules_that_hold(team: Path, cgmigrate) -> None:
     assert result.exit_code == 0
 
 
-def test_without_a_folder_the_rules_that_ship_are_tested(project: Path, cgmigrate) -> None:
+def test_without_a_folder_the_rules_that_ship_are_tested(project: Path, cgmigrate, monkeypatch) -> None:
+    read_in_forks(monkeypatch)
     result = cgmigrate("rules", "test")
     shipped = load([Path(upgrade_rules())]).values()
     examples = sum(len(rule.examples) for rule in shipped)
