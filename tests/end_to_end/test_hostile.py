@@ -64,7 +64,7 @@ DEEP_PYTHON = {
 }
 
 
-@pytest.mark.parametrize(("name", "format"), zip(DEEP_PYTHON, cycle(["full", "json"]), strict=False))
+@pytest.mark.parametrize(("name", "format"), [*zip(DEEP_PYTHON, cycle(["full", "json"]), strict=False)])
 def test_python_that_is_too_deep_is_one_diagnostic(project: Path, name: str, format: str) -> None:
     Path("deep.py").write_text(DEEP_PYTHON[name])
     Path("ok.yaml").write_text(REWRITABLE)
