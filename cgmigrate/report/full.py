@@ -15,7 +15,7 @@ from cgmigrate.report.overview import MANY, overview, together_with
 from cgmigrate.report.style import PLAIN, StreamStyle
 from cgmigrate.text.escaping import in_line
 
-_SHORT, _MOST_REPEATED = 60, 180
+_SHORT, _MOST_REPEATED = 60, 120
 """Characters of a reason that is repeated, and of the beginning of a longer one."""
 _MOST_REASONS = 2
 

@@ -48,7 +48,7 @@ def test_a_range_with_old_releases_is_one_question(
     question = f"{place} ({RANGE}) admits megatron-core 0.17, which ignores or rejects the new settings"
     assert f"First: {question}; 2 fixes wait for it\n" in report
     assert f"blocked by: {question}\nhelp: to drop the releases before 0.18, add `--raise-pin`" in report
-    assert "… (see a.yaml:4)\n" in report
+    assert "(see a.yaml:4)\n" in report
     assert "Next: cgmigrate fix --raise-pin --diff .\n" in report
     # This answers it.
     after, report = fix(cgmigrate, "--raise-pin")
