@@ -350,6 +350,10 @@ class Document:
         """Other files that this one is merged into (``defaults:``), as written; empty when there are none."""
         self._again = None
 
+    def call_instead(self, _index: int, _modules: object, /) -> str:
+        """Return the call that sets modules and clears the old scope in place of both settings; empty without one."""
+        return ""
+
     @property
     def edited(self) -> Document | None:
         """The document of the text that was checked last, None if none was right."""

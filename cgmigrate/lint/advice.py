@@ -65,7 +65,9 @@ def _boolean(
             both = all(isinstance(settings.get(name), Undecided) for name in (ENABLE, EXTERNAL))
             instead = " in place of both settings" if both else ""
             values = "none, local or transformer_engine" if both else f"none or {backend}"
-            return f"write `{site.written_as(IMPL)}`{instead} with an interpolation that yields {values}"
+            example = "`${oc.env:CUDA_GRAPH_IMPL,none}`"
+            written_as = site.written_as(IMPL)
+            return f"write `{written_as}`{instead} with an interpolation that yields {values}, such as {example}"
         case Undecided():
             return f"write `{site.written_as(IMPL)}` with an expression that yields none or {backend}"
     full = target >= SPLIT_IN and written.setting == ENABLE and _FULL in names_in(settings.get(SCOPE))

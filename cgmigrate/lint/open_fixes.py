@@ -24,6 +24,7 @@ from cgmigrate.text.edits import OverlapError, apply
 from cgmigrate.text.spans import Span
 
 if TYPE_CHECKING:
+    from cgmigrate.linking.name_places import OpenPlace
     from cgmigrate.linking.open_places import FixOutline
     from cgmigrate.lint.related_files import RelatedFiles
 
@@ -56,14 +57,20 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
         is_open = bool(case.site.meets)
         place = places.meeting_command(fix, is_open=is_open) if case.site.flags else places.meeting(fix)
         if place is not None:
-            reasons[index] = (
-                f"{place} also uses `{place.text}`, is not part of this fix, and may set or read the same setting"
-            )
+            reasons[index] = _reason(place, fix)
     replaced = _replaced_names(examined, related)
     if not (reasons or replaced):
         return examined
     not_proved = {**examined.relations.not_proved, **replaced}
     return replace(examined, relations=replace(examined.relations, open_places=reasons, not_proved=not_proved))
+
+
+def _reason(place: OpenPlace, fix: FixOutline) -> str:
+    """Return why a place makes a fix unsafe; a false that goes says nothing to code that reads it."""
+    begins = f"{place} also uses `{place.text}`, is not part of this fix, and may set"
+    if fix.before and not any(fix.before.values()) and not fix.after:
+        return f"{begins} it to true for the same configuration, which this false turns off"
+    return f"{begins} or read the same setting"
 
 
 def _replaced_names(examined: ExaminedFile, related: RelatedFiles) -> dict[int, str]:

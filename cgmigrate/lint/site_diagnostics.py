@@ -24,7 +24,7 @@ from cgmigrate.lint.matches import (
 )
 from cgmigrate.lint.rule_texts import SiteReasons, message, notes_of, with_fix
 from cgmigrate.lint.rules import Rule, RuleCase, RuleKind
-from cgmigrate.megatron.settings import Settings, Undecided
+from cgmigrate.megatron.settings import MODULES, SCOPE, Settings, Undecided
 from cgmigrate.text.spans import Span
 
 # --- texts of fixes -------------------------------------------------------------------------------
@@ -35,7 +35,12 @@ LONGEST = 160
 
 def fix_text(document: Document, site: Site, written: Use, planned: Iterable[Change], quotes: Mapping[str, str]) -> str:
     """Return the part of a fix that concerns one setting; ``quotes`` is how the site's settings read afterwards."""
+    planned = list(planned)
     own = {one.setting: one for one in site.written}
+    if written.setting == SCOPE and Revalue(SCOPE, None) in planned:
+        modules = next((one.value for one in planned if isinstance(one, Add) and one.name == MODULES), None)
+        if modules is not None and (call := document.call_instead(site.index, modules)):
+            return f"write {quoted(call)}, which also clears the scope"
     parts: list[str] = []
     deleted: list[str] = []
     for change in planned:

@@ -43,7 +43,7 @@ from cgmigrate.documents.python.use_problems import report_problems
 from cgmigrate.documents.python.use_report import withhold_reads_after
 from cgmigrate.documents.sites import PROSE, UNREADABLE, CannotEditError, Document, Problem, ProblemKind, Site, Use
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
-from cgmigrate.megatron.settings import ENABLE, Settings, Undecided
+from cgmigrate.megatron.settings import ENABLE, MODULES, Settings, Undecided
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.text.edits import Edit, OverlapError, apply, moved
 from cgmigrate.text.failures import TOO_DEEP, too_deep
@@ -382,6 +382,13 @@ class PythonDocument(Document):
             return edits + import_edits(self._source, self._names, edits)
         except (SyntaxError, OverlapError) as error:
             raise CannotEditError(min(rewrites), f"the result is not valid Python ({error})") from error
+
+    def call_instead(self, index: int, modules: object) -> str:
+        """Return the call of a setter that is written where a site gets modules and loses the old scope, if one is."""
+        if self.setters is None or not self._may_call_setters(index):
+            return ""
+        target, _, value = self.spelled(index, MODULES, modules).partition(f".{MODULES} = ")
+        return self.setters.call(target, value)
 
     def _may_call_setters(self, index: int) -> bool:
         is_assigned = self._places[index].form is SiteForm.ASSIGNMENTS

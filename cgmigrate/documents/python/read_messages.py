@@ -138,9 +138,9 @@ def advice(name: str, *, is_off: bool = False) -> str:
         return (
             f'write `{IMPL} != "{impl}"`, or `{IMPL} == "none"` for no graphs; not fixed: which is meant is not known'
         )
-    full = f' (`in ("{impl}", "full_iteration")` if it is not beside a test of the scope)' if name == ENABLE else ""
     why = 'or `cuda_graph_impl != "none"` for all graphs; not fixed: which one is meant is not known'
-    return f'write `cuda_graph_impl == "{impl}"`{full}, {why}'
+    full = f', `in ("{impl}", "full_iteration")` for full-iteration graphs, too' if name == ENABLE else ""
+    return f'write `cuda_graph_impl == "{impl}"` for per-layer graphs{full}, {why}'
 
 
 def string_advice(name: str, key: str, *, is_key: bool) -> str:
@@ -153,7 +153,7 @@ def string_advice(name: str, key: str, *, is_key: bool) -> str:
             f"if megatron-core gets its value, rename the key to {new} where it is read and written ({value}); else "
             "leave it; not fixed: what writes it is not known"
         )
-    return f"write {new} ({value}); not fixed: what reads this string is not known"
+    return f"write {new} ({value}) if it names megatron-core's setting, else leave it; not fixed: its use is not known"
 
 
 def flag_advice(name: str) -> str:

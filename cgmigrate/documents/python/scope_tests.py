@@ -46,6 +46,11 @@ def _is_base(name: str, source: PythonSource, names: Names, depth: int) -> bool:
 _LONGEST_LINE = 118
 _RISK_OF_NONE = "with `cuda_graph_impl` none the old scope could still hold full_iteration, and nothing was captured"
 
+_IN_INFERENCE = (
+    "; code for inference may mean the block graphs that 0.16 captured for full_iteration: they are "
+    "`inference_cuda_graph_scope == InferenceCudaGraphScope.block` now"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Conjunction:
@@ -158,7 +163,13 @@ class ScopeTests:
             test = " ".join(self.report.source.of(node).split())
             fix = "" if inside else f"delete `{test}`: since 0.18 `local` has no full-iteration graphs"
             return UseReplacement(text, edits=edits, fix=fix)
-        return UseReplacement(text, risk="" if within and within.implementation == "!= none" else _RISK_OF_NONE)
+        if within and within.implementation == "!= none":
+            return UseReplacement(text)
+        # Code for inference in the same condition or statement may mean what 0.16 captured there.
+        around = node if within is None else within.node
+        above = self.report.source.parent(around)
+        is_inference = "inference" in self.report.source.of(above or around).lower()
+        return UseReplacement(text, risk=f"{_RISK_OF_NONE}{_IN_INFERENCE if is_inference else ''}")
 
     def _merged(self, node: ast.Compare, within: ast.BoolOp, config: ast.expr, *, inside: bool) -> list[Edit]:
         """Return edits that make one comparison of ``impl == "local" and full_iteration in scope``, if possible."""
