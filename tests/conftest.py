@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
@@ -19,6 +20,8 @@ from tests.support.paths import CORPUS
 collect_ignore = ["fixtures"]
 """Projects in the fixtures have tests of their own, which import what is not installed."""
 
+# `git init` copies a dozen hooks that are never run, which takes longer than all else that it does.
+os.environ["GIT_TEMPLATE_DIR"] = ""
 # Two workers on two cores, and whatever else runs there, make one example slow now and then.
 settings.register_profile("random", deadline=None)
 # A push is judged by the same examples as the one before it; `.ci/run --nightly` tries new ones.
