@@ -95,9 +95,6 @@ class Evaluator:
             return [Member(of, name) for name in LAYER_MODULES]
         return None
 
-    def _constant(self, node: ast.Constant) -> object:
-        return node.value
-
     def _name(self, node: ast.Name) -> object:
         name = node.id
         scope: Scope | None = self.scope
@@ -125,15 +122,6 @@ class Evaluator:
                 result.append(self.value(node))
         return result
 
-    def _list(self, node: ast.List) -> object:
-        return self._elements(node.elts)
-
-    def _tuple(self, node: ast.Tuple) -> object:
-        return tuple(self._elements(node.elts))
-
-    def _set(self, node: ast.Set) -> object:
-        return self._as_set(self._elements(node.elts))
-
     def _as_set(self, values: list[object]) -> object:
         try:
             return set(values)
@@ -150,9 +138,6 @@ class Evaluator:
                 with suppress(TypeError):
                     result[self.value(key)] = value
         return result
-
-    def _conditional(self, node: ast.IfExp) -> object:
-        return self.value(node.body if self.truth(self.value(node.test)) else node.orelse)
 
     def _named(self, node: ast.NamedExpr) -> object:
         value = self.scope.names[node.target.id] = self.value(node.value)
@@ -294,9 +279,6 @@ class Evaluator:
             return owner[slice(*known)]
         return Unknown(f"{shown(owner)}[{shown(bounds)}]")
 
-    def _lambda(self, node: ast.Lambda) -> object:
-        return Function(self.module, node, self.scope)
-
     def _text(self, node: ast.JoinedStr) -> object:
         parts = []
         for one in node.values:
@@ -306,9 +288,6 @@ class Evaluator:
         if all(isinstance(one, (str, int, bool)) or one is None for one in parts):
             return "".join(map(str, parts))
         return Unknown(f"text of {shown(parts)}")
-
-    def _await(self, node: ast.Await | ast.Starred) -> object:
-        return self.value(node.value)
 
     def _yield(self, node: ast.Yield) -> object:
         self.run.yielded.append(self.value(node.value) if node.value is not None else None)
@@ -423,14 +402,14 @@ def evaluate_global(run: FlowRun, module: Module, node: ast.expr) -> object:
 
 
 _METHODS: dict[type[ast.expr], Callable[[Evaluator, Any], object]] = {
-    ast.Constant: Evaluator._constant,
+    ast.Constant: lambda _own, node: node.value,
     ast.Name: Evaluator._name,
     ast.Attribute: Evaluator._attribute,
-    ast.List: Evaluator._list,
-    ast.Tuple: Evaluator._tuple,
-    ast.Set: Evaluator._set,
+    ast.List: lambda own, node: own._elements(node.elts),
+    ast.Tuple: lambda own, node: tuple(own._elements(node.elts)),
+    ast.Set: lambda own, node: own._as_set(own._elements(node.elts)),
     ast.Dict: Evaluator._dict,
-    ast.IfExp: Evaluator._conditional,
+    ast.IfExp: lambda own, node: own.value(node.body if own.truth(own.value(node.test)) else node.orelse),
     ast.NamedExpr: Evaluator._named,
     ast.UnaryOp: Evaluator._unary,
     ast.BoolOp: Evaluator._boolean,
@@ -441,10 +420,10 @@ _METHODS: dict[type[ast.expr], Callable[[Evaluator, Any], object]] = {
     ast.GeneratorExp: Evaluator._comprehension,
     ast.DictComp: Evaluator._dict_comprehension,
     ast.Subscript: Evaluator._subscript,
-    ast.Lambda: Evaluator._lambda,
+    ast.Lambda: lambda own, node: Function(own.module, node, own.scope),
     ast.JoinedStr: Evaluator._text,
-    ast.Await: Evaluator._await,
-    ast.Starred: Evaluator._await,
+    ast.Await: lambda own, node: own.value(node.value),
+    ast.Starred: lambda own, node: own.value(node.value),
     ast.Yield: Evaluator._yield,
     ast.Call: Evaluator._call,
 }

@@ -55,8 +55,7 @@ def replacement(run: FlowRun, positional: list[object], named: dict[str, object]
     values = list(positional)
     if values and isinstance(values[0], str):
         module, _, name = values[0].rpartition(".")
-        importer = run.module
-        values[:1] = [imported(run, importer, Import(module)), name]
+        values[:1] = [imported(run, run.module, Import(module)), name]
     match values:
         case [PackageModule() | Class() as owner, str() as name, *rest] if name in run.side.slice.defined:
             value = rest[0] if rest else named.get("new", named.get("side_effect", _MISSING))

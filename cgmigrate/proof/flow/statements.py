@@ -189,8 +189,7 @@ def _outer(own: Evaluator, node: ast.Global | ast.Nonlocal) -> None:
 
 
 def _if(own: Evaluator, node: ast.If, kept: Kept) -> None:
-    for line in (node.test,):
-        own.run.note(own.module, line)
+    own.run.note(own.module, node.test)
     value = own.value(node.test)
     if _only_raises(node) and isinstance(own.run.resolved(value), Unknown):
         return
