@@ -34,7 +34,7 @@ _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 
 _Index = dict[str, list[int]]
-"""Where the words of a text are: four times the line of each, and what it is there."""
+"""Where the words of a text are, other than in docstrings: four times the line of each, and what it is there."""
 _PATH, _STORED, _CALLED = 0, 1, 2
 """A word before a dot, one that is set, any other."""
 _EVERY = (_PATH, _STORED, _CALLED)
@@ -42,8 +42,14 @@ _EVERY = (_PATH, _STORED, _CALLED)
 
 def _index_of(module: Module) -> _Index:
     index: _Index = {DYNAMIC: [4 * line + kind for line in dynamic_lines(module) for kind in _EVERY]}
+    prose, code = set[int](), set[int | None]()
+    for one in _statements(module.tree.body):
+        if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+            prose.update(range(one.lineno, (one.end_lineno or one.lineno) + 1))
+        else:
+            code |= {one.lineno, one.end_lineno}
     for number, line in enumerate(module.text.split("\n"), 1):
-        for word, after in _WORD.findall(line):
+        for word, after in _WORD.findall(line) if number not in prose or number in code else ():
             is_stored = after == "=" or (after and after[0] in "-+*/|&")
             kind = _STORED if is_stored else _PATH if after == "." else _CALLED
             index.setdefault(sys.intern(word), []).append(4 * number + kind)
@@ -299,8 +305,6 @@ class _Keeping:
 
     def _reads(self, statement: ast.stmt) -> bool:
         """Return whether a statement has a word that matters, or what was computed from settings."""
-        if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            return False
         if isinstance(statement, _DEFINITIONS):
             return self.slice.has_words(statement, self.module)
         nodes = _own_parts(statement)
