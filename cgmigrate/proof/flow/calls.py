@@ -16,7 +16,7 @@ from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
-from cgmigrate.proof.flow.limits import MOST_PARTS, NotFollowedError, check_size, has_width, is_large
+from cgmigrate.proof.flow.limits import MOST_PARTS, NotComputedError, NotFollowedError, check_size, has_width, is_large
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, member_named, members_of
 from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
@@ -87,10 +87,32 @@ def call_function(run: FlowRun, function: Function, positional: list[object], na
     has_any = _gets_any(function, values, named)
     is_whole = function.scope is None and (has_any or any(map(_names_setting, values)))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
-        is_whole = has_any or (all(map(is_plain, values)) and bool(values)) or any(map(_needs_whole, values))
-        is_whole = is_whole or (run.is_test and not KEPT_STATE.isdisjoint(named))
+        is_whole = has_any or any(map(_needs_whole, values)) or (run.is_test and not KEPT_STATE.isdisjoint(named))
         if not is_whole:
-            return _not_followed(run, function, positional, named)
+            return _without_settings(run, function, positional, named)
+    return _evaluated(run, function, positional, named, is_whole=is_whole)
+
+
+def _without_settings(run: FlowRun, function: Function, positional: list[object], named: dict[str, object]) -> object:
+    """Return the value of a call of a function that does not touch settings, if known values decide it."""
+    values = [*positional, *named.values()]
+    if not (values and all(map(is_plain, values))):
+        return _not_followed(run, function, positional, named)
+    outer, run.is_computing = run.is_computing, run.is_computing or not run.is_reading
+    try:
+        return _evaluated(run, function, positional, named, is_whole=True)
+    except NotComputedError:
+        is_external = not _returns_unknown(function.node)
+        key = run.number(f"{function.name}({shown(values)})")
+        return Object(key, is_part=True, is_argument=not is_external, is_foreign=is_external)
+    finally:
+        run.is_computing = outer
+
+
+def _evaluated(
+    run: FlowRun, function: Function, positional: list[object], named: dict[str, object], *, is_whole: bool
+) -> object:
+    node, module = function.node, function.module
     scope = Scope(arguments_of(run, function, positional, named), function.scope)
     if function.owner is not None and positional:
         scope.names |= {"__class__": function.owner, "__self__": positional[0]}
@@ -420,19 +442,14 @@ def _copy(run: FlowRun, value: object, seen: dict[int, object], *, is_deep: bool
 
 def _imported(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
     name = positional[0]
-    importer = run.module
-    return imported(run, importer, Import(name)) if isinstance(name, str) else Unknown(f"module {shown(name)}")
-
-
-def _partial(_run: FlowRun, positional: list[object], named: dict[str, object]) -> object:
-    return Bound(positional[0], tuple(positional[1:]), named)
+    return imported(run, run.module, Import(name)) if isinstance(name, str) else Unknown(f"module {shown(name)}")
 
 
 _EXTERNAL: dict[str, Callable[[FlowRun, list[object], dict[str, object]], object]] = {
     "deepcopy": _copied,
     "copy": partial(_copied, is_deep=False),
     "replace": partial(_copied, is_deep=False),
-    "partial": _partial,
+    "partial": lambda _run, positional, named: Bound(positional[0], tuple(positional[1:]), named),
     "import_module": _imported,
     "param": lambda _run, positional, _named: positional[0] if len(positional) == 1 else tuple(positional),
 }
@@ -566,21 +583,15 @@ def _zip(run: FlowRun, positional: list[object], _named: dict[str, object]) -> o
 
 
 def _enumerate(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
-    own = Evaluator(run, run.module, Scope())
-    items = own.items(positional[0])
+    items = Evaluator(run, run.module, Scope()).items(positional[0])
     return Unknown(f"enumerate({shown(positional)})") if items is None else list(enumerate(items))
 
 
 def _map(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
-    own = Evaluator(run, run.module, Scope())
-    items = own.items(positional[1])
+    items = Evaluator(run, run.module, Scope()).items(positional[1])
     if items is None:
         return Unknown(f"map({shown(positional)})")
     return [run.call(positional[0], [one], {}) for one in items]
-
-
-def _iter(_run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
-    return positional[0]
 
 
 _BUILTINS: dict[str, Callable[[FlowRun, list[object], dict[str, object]], object]] = {
@@ -595,7 +606,7 @@ _BUILTINS: dict[str, Callable[[FlowRun, list[object], dict[str, object]], object
     "zip": _zip,
     "enumerate": _enumerate,
     "map": _map,
-    "iter": _iter,
+    "iter": lambda _run, positional, _named: positional[0],
 }
 
 

@@ -23,6 +23,10 @@ class NotFollowedError(Exception):
     """Code cannot be followed."""
 
 
+class NotComputedError(Exception):
+    """What decides a value is not known."""
+
+
 def check_size(value: object) -> None:
     """Raise NotFollowedError for a collection with too many parts, also for one that contains itself."""
     if not value or not isinstance(value, _COLLECTIONS):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from cgmigrate.proof.flow.limits import NotFollowedError
+from cgmigrate.proof.flow.limits import NotComputedError, NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.slices import Slice, functions_in
 from cgmigrate.proof.flow.values import Member, Object, Unknown, shown
@@ -129,6 +129,8 @@ class FlowRun:
     """Whether it sets something of an object that other code gives."""
     is_reading: bool = False
     """Whether the current statement uses what is read of settings."""
+    is_computing: bool = False
+    """Whether it evaluates a function that does not touch settings: nothing is chosen for its value."""
     is_patched: bool = False
     """Whether it has set names of modules."""
     is_finding: bool = False
@@ -154,6 +156,8 @@ class FlowRun:
         """Return which of some ways is taken: the same one each time, and before and after the edits."""
         if key in self.choices:
             return self.choices[key][0]
+        if self.is_computing:
+            raise NotComputedError
         fixed = self.decided.get(key)
         if fixed is None:
             undecided = sum(one not in self.decided for one in self.choices)
