@@ -475,7 +475,8 @@ def _builtin(run: FlowRun, name: str, positional: list[object], named: dict[str,
 
 
 def _computed(run: FlowRun, name: str, positional: list[object], named: dict[str, object]) -> object:
-    if name in _COMPUTED and positional and all(is_plain(one) or _is_short_range(one) for one in positional):
+    known = (is_plain(one) or (isinstance(one, range) and not one[MOST_PARTS:]) for one in positional)
+    if name in _COMPUTED and positional and all(known):
         with suppress(Exception):
             return getattr(builtins, name)(*positional, **{k: v for k, v in named.items() if is_plain(v)})
     if name in ("any", "all") and positional and isinstance(positional[0], list):
@@ -486,17 +487,12 @@ def _computed(run: FlowRun, name: str, positional: list[object], named: dict[str
     return Unknown(f"{name}({shown(positional)[1:-1]})" + "".join(map(repr, states)))
 
 
-def _is_short_range(value: object) -> bool:
-    return isinstance(value, range) and not value[MOST_PARTS:]
-
-
 def _collection(run: FlowRun, name: str, positional: list[object], named: dict[str, object]) -> object:
-    own = Evaluator(run, run.module, Scope())
     if name == "dict":
         first = positional[0] if positional else {}
         pairs = first if isinstance(first, dict) else dict(_pairs(first))
         return {**pairs, **named}
-    items = own.items(positional[0]) if positional else []
+    items = Evaluator(run, run.module, Scope()).items(positional[0]) if positional else []
     if items is None:
         return Unknown(f"{name}({shown(positional[0])})")
     try:
@@ -575,8 +571,7 @@ def _type(_run: FlowRun, positional: list[object], _named: dict[str, object]) ->
 
 
 def _zip(run: FlowRun, positional: list[object], _named: dict[str, object]) -> object:
-    own = Evaluator(run, run.module, Scope())
-    columns = [own.items(one) for one in positional]
+    columns = [Evaluator(run, run.module, Scope()).items(one) for one in positional]
     if any(one is None for one in columns):
         return Unknown(f"zip({shown(positional)})")
     return [tuple(one) for one in zip(*(one or [] for one in columns), strict=False)]

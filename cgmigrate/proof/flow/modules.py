@@ -85,6 +85,10 @@ class Modules:
             self._modules[path] = self._unedited.read(path) if self._unedited else self._parsed(path)
         return self._modules[path]
 
+    def seen(self, path: str) -> Module | None:
+        """Return the module in a file, which is forgotten if nothing else has read it."""
+        return self._modules.get(path) or self._parsed(path)
+
     def text(self, path: str) -> str | None:
         """Return the text of a file, None if it cannot be read."""
         try:
@@ -131,9 +135,8 @@ class Modules:
 
     def all_imported(self, module: Module) -> Iterator[str]:
         """Yield the files of the checkout that code of a module imports, wherever it does."""
-        folder = os.path.dirname(module.path)
         for one in imported_in(module.tree):
-            if path := _file_of(one, folder):
+            if path := _file_of(one, module.folder):
                 yield os.path.realpath(path)
 
 

@@ -180,21 +180,23 @@ class Proofs:
         """Return other modules that set attributes by names that are not written there."""
         known = {one.path for one in code}
         others = [path for path in self.files_with(WORDS) if path not in known and not is_test(path)]
-        modules = [one for path in others if not is_part_of_megatron(path) and (one := self.modules.read(path))]
-        return [one for one in modules if dynamic_lines(one)]
+        return self._with(dynamic_lines, (path for path in others if not is_part_of_megatron(path)))
 
     def _replacing(self, own: Slice) -> list[Module]:
         """Return the modules of tests that replace functions with settings by their own."""
         tests = filter(is_test, self.files_with(own.defined))
-        every = (self.modules.read(one) for one in tests if may_replace(self.modules.text(one) or "", own.defined))
-        read = [one for one in every if one is not None]
-        return [one for one in read if replaces(one.tree, own.defined)]
+        some = (one for one in tests if may_replace(self.modules.text(one) or "", own.defined))
+        return self._with(lambda one: replaces(one.tree, own.defined), some)
 
     def _helpers(self, of_tests: Sequence[Module]) -> list[Module]:
         """Return the modules that tests with changes import, and that set attributes by the keys of a table."""
         paths = {path for one in of_tests if one.path in self._at for path in self.modules.all_imported(one)}
-        read = [one for path in sorted(paths) if is_test(path) and (one := self.modules.read(path)) is not None]
-        return [one for one in read if dynamic_lines(one)]
+        return self._with(dynamic_lines, filter(is_test, sorted(paths)))
+
+    def _with(self, has: Callable[[Module], object], paths: Iterable[str]) -> list[Module]:
+        """Return the modules that have something; the trees of the others are not kept."""
+        own = [path for path in paths if (one := self.modules.seen(path)) is not None and has(one)]
+        return [one for path in own if (one := self.modules.read(path)) is not None]
 
     def _callers(self, own: Slice, code: Sequence[Module]) -> list[Module]:
         """Return other modules that call functions which only read settings, or private ones that set them.
