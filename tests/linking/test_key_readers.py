@@ -356,8 +356,8 @@ def test_a_false_that_may_turn_off_what_code_turns_on_is_no_safe_fix(project: Pa
     path = write(project / "a.yaml", FALSE)
     write(project / "train.py", code)
     assert (
-        "train.py:1 also uses `external_cuda_graph`, is not part of this fix, and may set or read the same setting"
-        in cgmigrate("fix", ".").stdout
+        "train.py:1 also uses `external_cuda_graph`, is not part of this fix, and may set it to true for the same "
+        "configuration, which this false turns off" in cgmigrate("fix", ".").stdout
     )
     assert path.read_text() == FALSE
 
