@@ -29,6 +29,11 @@ settings.register_profile("fixed", settings.get_profile("random"), derandomize=T
 settings.load_profile("fixed")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest: at the end, one worker would wait for the other."""
+    items.sort(key=lambda one: not one.nodeid.startswith(("tests/verify/", "tests/end_to_end/")))
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the precision and recall of rules that tests of this process judged by executed code."""
     if table := table_of_judged():

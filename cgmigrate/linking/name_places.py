@@ -32,7 +32,7 @@ _NO_VALUES = (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError
 """What PyYAML raises for a text that is no value: also for a tag that does not fit, as in ``!!bool 1``."""
 _MOST_LINES = 30
 """Lines of a value that are read."""
-_KEYWORD = re.compile(r"=[\w.\"']*\s*[,)]")
+_KEYWORD = re.compile(r"=(?:[\w.\"']*\s*[,)]|None\b)")
 """After a name in a page that is a keyword of Python."""
 _FIELD = re.compile(r"\{[\w.\[\]]*$")
 """Before a name that ``str.format`` fills in."""

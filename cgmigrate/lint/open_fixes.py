@@ -67,7 +67,7 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
 
 def _reason(place: OpenPlace, fix: FixOutline) -> str:
     """Return why a place makes a fix unsafe; a false that goes says nothing to code that reads it."""
-    begins = f"{place} also uses `{place.text}`, is not part of this fix, and may set"
+    begins = f"{place} also uses `{place.text}` and may set"
     if fix.before and not any(fix.before.values()) and not fix.after:
         return f"{begins} it to true for the same configuration, which this false turns off"
     return f"{begins} or read the same setting"

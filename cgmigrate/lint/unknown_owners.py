@@ -68,7 +68,7 @@ def unknown_owner_diagnostics(
             return message, _OF_FIELD
         if function:
             message = f"`{written.key}` is an argument of `{function}` of this file; cgmigrate cannot tell what gets it"
-            change = f", after the parameter of `{function}`"
+            change = f", and change what `{function}` does with it first"
             return message, _if_megatrons(advice_for(document, site, written, site.own, context.target), site, change)
         is_common = written.setting in document.catalogue.captures
         advice = advice_for(document, site, written, site.own, context.target)

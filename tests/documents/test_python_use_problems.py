@@ -71,6 +71,14 @@ def test_full_iteration(before: str, after: str) -> None:
     check_fixed(before, after, header=BOTH, after_header=HEADER)
 
 
+def test_full_iteration_in_code_for_inference_may_be_the_block() -> None:
+    text = "x = inference_context and CudaGraphScope.full_iteration in config.cuda_graph_scope\n"
+    assert (
+        "write `config.inference_cuda_graph_scope == InferenceCudaGraphScope.block`"
+        in check_noop(text, header=BOTH, unsafe=True).messages
+    )
+
+
 def test_full_iteration_alone_was_also_true_under_none() -> None:
     result = check_noop("x = CudaGraphScope.full_iteration in config.cuda_graph_scope\n", header=BOTH)
     assert "nothing was captured" in result.messages

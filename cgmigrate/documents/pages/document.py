@@ -111,7 +111,7 @@ class Prose(UnreadDocument):
             message = f"`{name.key}` is deprecated{f' since megatron-core {since}' if since else ''}"
             message += f"; the code block is not read: {why}" if why else ""
             known = by_hand(name.key, self.catalogue, self.text, name.span.end)
-            advice = f"{known}, or leave it where the text is about an older release" if known else ""
+            advice = f"{known}, or leave it where the text is about an older release or another name" if known else ""
             self.problems.append(Problem(ProblemKind.NAME_IN_DOCUMENTATION, name.span, message, advice=advice))
 
     @cached_property

@@ -193,7 +193,7 @@ def problem_of(place: KeyPlace, new: Replacements, where: str, index: int) -> Pr
     names = " and ".join(f"`{name}`" for name in new[place.name])
     is_field = place.form is KeyForm.FIELD
     kind = ProblemKind.DEFINITION if is_field else ProblemKind.NAME_IN_TEXT
-    message = f"the key `{place.name}` is in code that reads {where}"
+    message = f"the deprecated key `{place.name}` is in code that reads {where}"
     fix = f"write {names}"
     return Problem(kind, place.span, message, index, fix, fix=fix)
 

@@ -117,7 +117,7 @@ class NameStrings:
                 self.report.skip(node, name, FIELDS_SET)
             case _ if _is_list_of_names(above):
                 message = f"a list of names has `{name}`: code that copies or accepts these names misses the new ones"
-                help_ = f"add the three new names to this list: {THREE}"
+                help_ = f"add the three new names to this list: {THREE}; not fixed: what the list is for is not known"
                 self._report(node, name, message, help_, reads=True)
             case _:
                 is_key = self._is_key(node)

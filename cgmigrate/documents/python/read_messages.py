@@ -129,9 +129,9 @@ def advice(name: str, *, is_off: bool = False) -> str:
         return "use `CudaGraphModule`; for full iteration use `cuda_graph_impl` or `inference_cuda_graph_scope`"
     if name == SCOPE:
         return (
-            "test `cuda_graph_impl` in place of both old settings: it is `full_iteration`, `local` (per-layer "
-            "graphs), `transformer_engine` or `none`; for modules read `cuda_graph_modules`; not fixed: these tests "
-            "have to change together"
+            "test `cuda_graph_impl` in place of the old settings: it is `full_iteration`, `local` (per-layer "
+            "graphs), `transformer_engine` or `none`; for modules read `cuda_graph_modules`; not fixed: what sets "
+            "them has to change with it"
         )
     impl = _impl(name)
     if is_off:

@@ -47,8 +47,9 @@ _LONGEST_LINE = 118
 _RISK_OF_NONE = "with `cuda_graph_impl` none the old scope could still hold full_iteration, and nothing was captured"
 
 _IN_INFERENCE = (
-    "; code for inference may mean the block graphs that 0.16 captured for full_iteration: they are "
-    "`inference_cuda_graph_scope == InferenceCudaGraphScope.block` now"
+    "write `{config}.inference_cuda_graph_scope == InferenceCudaGraphScope.block` for the graphs that 0.16 captured in "
+    'inference for full_iteration, else `{config}.cuda_graph_impl == "full_iteration"`; not fixed: which is meant is '
+    "not known"
 )
 
 
@@ -143,8 +144,9 @@ class ScopeTests:
             replacement = UseReplacement(f"{module} {'in' if inside else 'not in'} {config}.cuda_graph_modules")
             self.report.add(node, Message(ProblemKind.MODULE_TEST, text, replacement))
         elif member == "full_iteration":
-            replacement = self._instead_of_full_iteration(node, config, within)
-            self.report.add(node, Message(ProblemKind.FULL_ITERATION_TEST, text, replacement))
+            test = self._instead_of_full_iteration(node, config, within)
+            advice = "" if test else _IN_INFERENCE.format(config=config)
+            self.report.add(node, Message(ProblemKind.FULL_ITERATION_TEST, text, test, advice=advice))
         elif member == "full_iteration_inference":
             sign = "==" if inside else "!="
             advice = f"`{config}.inference_cuda_graph_scope {sign} InferenceCudaGraphScope.block` is the new test"
@@ -152,7 +154,9 @@ class ScopeTests:
         else:
             self.report.add(node, Message(ProblemKind.READ, text))
 
-    def _instead_of_full_iteration(self, node: ast.Compare, config: str, within: _Conjunction | None) -> UseReplacement:
+    def _instead_of_full_iteration(
+        self, node: ast.Compare, config: str, within: _Conjunction | None
+    ) -> UseReplacement | None:
         inside = isinstance(node.ops[0], ast.In)
         text = f'{config}.cuda_graph_impl {"==" if inside else "!="} "full_iteration"'
         scope = node.comparators[0]
@@ -165,11 +169,12 @@ class ScopeTests:
             return UseReplacement(text, edits=edits, fix=fix)
         if within and within.implementation == "!= none":
             return UseReplacement(text)
-        # Code for inference in the same condition or statement may mean what 0.16 captured there.
-        around = node if within is None else within.node
-        above = self.report.source.parent(around)
-        is_inference = "inference" in self.report.source.of(above or around).lower()
-        return UseReplacement(text, risk=f"{_RISK_OF_NONE}{_IN_INFERENCE if is_inference else ''}")
+        around: ast.expr = node
+        while isinstance(above := self.report.source.parent(around), ast.expr):
+            around = above
+        # A condition about inference may mean what 0.16 captured there.
+        is_of_inference = "inference" in self.report.source.of(around).lower()
+        return None if is_of_inference else UseReplacement(text, risk=_RISK_OF_NONE)
 
     def _merged(self, node: ast.Compare, within: ast.BoolOp, config: ast.expr, *, inside: bool) -> list[Edit]:
         """Return edits that make one comparison of ``impl == "local" and full_iteration in scope``, if possible."""
