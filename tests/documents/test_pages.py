@@ -144,6 +144,11 @@ def pages(draw: st.DrawFn) -> str:
     return ending.join(lines) + ending
 
 
+def test_a_line_at_the_top_that_nothing_ends_is_no_front_matter() -> None:
+    page = "---\r\n" + "text\r\n" * 60 + f"\r\n{fence(YAML)}"
+    assert len(MarkdownDocument(page).sites) == 1
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(pages())
 def test_only_the_names_change(page: str) -> None:

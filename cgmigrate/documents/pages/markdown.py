@@ -7,7 +7,7 @@ import re
 from cgmigrate.documents.pages.blocks import CodeBlock, language_of
 from cgmigrate.documents.pages.lines import PageLine, lines_of
 
-_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\r?\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
+_FRONT_MATTER = re.compile(r"---[ \t]*\r?\n(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)")
 _BESIDE_CODE = re.compile(r"[ \t>]*")
 """What may be in front of code on its line."""
 _NOT_NEEDED = ["inline", "reference", "text_join"]
