@@ -59,7 +59,7 @@ class _UseProblems:
         self.source, self.owners = report.source, report.owners
         self.catalogue = report.source.catalogue
         self.tests = ScopeTests(names, report)
-        self.strings = NameStrings(self.source, report)
+        self.strings, self.checks = NameStrings(self.source, report), PossibleReleaseChecks(self.catalogue)
 
     def collect(self) -> None:
         """Walk the nodes on lines with the names."""
@@ -233,7 +233,7 @@ class _UseProblems:
             node = above
         else:
             how = _INSTEAD_OF_CLASS
-        older = PossibleReleaseChecks(self.catalogue).above(node, self.source.ancestors(node))
+        older = self.checks.above(node, self.source.ancestors(node))
         how = f"leave it where it is for older releases ({older}), else {how}" if older else f"{how}, {_OF_CHECKPOINTS}"
         self.report.add(node, Message(ProblemKind.ENUM_CLASS, text, advice=how))
 
