@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from cgmigrate.verify.arms import ArmResult
 from cgmigrate.verify.page.answer import Judged, answer
-from cgmigrate.verify.page.badges import Badge, badges_of
+from cgmigrate.verify.page.badges import ALL, Badge, badges_of
 from cgmigrate.verify.page.matrix import matrix
 from cgmigrate.verify.page.readings import ReadingSection, judged_reading, reading_section
 from cgmigrate.verify.page.render import rendered
 from cgmigrate.verify.page.runs import RunSection, judged_run, run_section
-from cgmigrate.verify.page.terms import terms_of_readings, terms_of_runs
+from cgmigrate.verify.page.times import REPEATS
 
 if TYPE_CHECKING:
     from cgmigrate.verify.compare import ArmComparison
@@ -46,7 +46,8 @@ def page(comparisons: Sequence[ArmComparison], results: Mapping[str, ArmResult],
         matrix=matrix(judged),
         sections=sections,
         facts=_facts(meta, sections),
-        terms=terms_of_runs(_badges(judged)),
+        badges=_badges(judged),
+        repeats=REPEATS,
     )
 
 
@@ -61,7 +62,7 @@ def config_page(verdicts: Sequence[ConfigVerdict], meta: Mapping[str, str]) -> s
         matrix=matrix(judged),
         sections=sections,
         facts=_facts(meta, sections),
-        terms=terms_of_readings(_badges(judged)),
+        badges=_badges(judged),
     )
 
 
@@ -71,5 +72,7 @@ def _facts(meta: Mapping[str, str], sections: Iterable[RunSection | ReadingSecti
     return (*meta.items(), *([("releases", "; ".join(releases))] if releases else []))
 
 
-def _badges(judged: Iterable[Judged]) -> Iterable[Badge]:
-    return chain.from_iterable(badges_of(item.verdict, item.changes) for item in judged)
+def _badges(judged: Iterable[Judged]) -> list[Badge]:
+    """The badges that the page shows, to be explained, in their order."""
+    shown = set(chain.from_iterable(badges_of(item.verdict, item.changes) for item in judged))
+    return [badge for badge in ALL if badge in shown]
