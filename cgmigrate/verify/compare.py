@@ -134,7 +134,8 @@ def with_changes(verdict: str, reason: str, changes: Sequence[str]) -> tuple[str
 
 def _verdict(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
     """The verdict where the migrated arm ran."""
-    migrated, source, target = roles[MIGRATED], _done(roles.get(LEGACY_SOURCE)), _done(roles.get(LEGACY_TARGET))
+    ran = ran_to_end(roles)
+    migrated, source, target = roles[MIGRATED], ran.get(LEGACY_SOURCE), ran.get(LEGACY_TARGET)
     if source is not None and (apart := graphs_apart(source, migrated)):
         texts = f"the old text on {source.arm.release} and the migrated text on {migrated.arm.release}"
         return DIFFERENT, f"{texts}: {apart}"
@@ -164,8 +165,9 @@ def _verdict_of_hybrid(roles: Mapping[str, ArmResult]) -> tuple[str, str]:
     return EQUIVALENT_BUT, f"{same}; their graphs are of other layers, and are not compared"
 
 
-def _done(result: ArmResult | None) -> ArmResult | None:
-    return result if result is not None and result.outcome == DONE else None
+def ran_to_end(roles: Mapping[str, ArmResult]) -> dict[str, ArmResult]:
+    """The arms that ran to their end, by role."""
+    return {role: result for role, result in roles.items() if result.outcome == DONE}
 
 
 def _verdict_on_other_graphs(
@@ -179,8 +181,10 @@ def _verdict_on_other_graphs(
     if not graphs_apart(target, migrated, sizes=False):
         # Nothing shows that the migrated text, not the old one, is what the source release did.
         return DIFFERENT, f"{texts}: {apart}"
-    if not all_graphs(migrated) and (odd := _departs_from_eager(migrated, roles.get(EAGER))):
-        return DIFFERENT, f"the migrated text captures nothing, yet {odd}"
+    eager = ran_to_end(roles).get(EAGER)
+    if eager is not None and not all_graphs(migrated) and (odd := numbers_apart(eager, migrated)):
+        departs = f"it departs from eager on {eager.arm.release}: {odd}"
+        return DIFFERENT, f"the migrated text captures nothing, yet {departs}"
     return EQUIVALENT_BUT, _own_migration(target, migrated, source)
 
 
@@ -451,10 +455,8 @@ def distance(left: ArmResult, right: ArmResult) -> float:
 
 def _noise(roles: Mapping[str, ArmResult]) -> float | None:
     """How far two eager runs of one release are apart; None when that was not measured."""
-    first, second = roles.get(EAGER), roles.get(EAGER_AGAIN)
-    if first is None or second is None or first.outcome != DONE or second.outcome != DONE:
-        return None
-    return distance(first, second)
+    ran = ran_to_end(roles)
+    return distance(ran[EAGER], ran[EAGER_AGAIN]) if {EAGER, EAGER_AGAIN} <= ran.keys() else None
 
 
 def _eager_apart(roles: Mapping[str, ArmResult]) -> str:
@@ -473,29 +475,19 @@ def _quantities_apart(left: ArmResult, right: ArmResult) -> frozenset[str]:
     return frozenset(what for pair in pairs for what, mine, other in _measured(*pair) if mine != other)
 
 
-def _departs_from_eager(result: ArmResult | None, eager: ArmResult | None) -> str:
-    if result is None or eager is None or result.outcome != DONE or eager.outcome != DONE:
-        return ""
-    apart = numbers_apart(eager, result)
-    return f"it departs from eager on {eager.arm.release}: {apart}" if apart else ""
-
-
 def _releases_apart(roles: Mapping[str, ArmResult]) -> str:
     """A difference of numbers between the releases that the migration makes visible, with its side; empty when none."""
-    source, migrated = roles.get(LEGACY_SOURCE), roles[MIGRATED]
-    if source is None or source.outcome != DONE or source.arm.release == migrated.arm.release:
+    ran, migrated = ran_to_end(roles), roles[MIGRATED]
+    source = ran.get(LEGACY_SOURCE)
+    if source is None or source.arm.release == migrated.arm.release:
         return ""
     # Generators are seeded alike, but releases draw from them in their own ways before training starts.
     apart = numbers_apart(without_rng(source), without_rng(migrated))
     if not apart:
         return ""
-    sides = [
-        (source, roles.get(EAGER_SOURCE)),
-        (migrated, roles.get(EAGER)),
-    ]
     names = []
-    for result, eager in sides:
-        if eager is not None and eager.outcome == DONE:
+    for result, eager in ((source, ran.get(EAGER_SOURCE)), (migrated, ran.get(EAGER))):
+        if eager is not None:
             same = not numbers_apart(without_rng(eager), without_rng(result))
             names.append(f"graphs of {result.arm.release} {'equal' if same else 'depart from'} eager")
     placed = f" ({'; '.join(names)})" if names else ""
@@ -536,9 +528,10 @@ def _against_eager(roles: Mapping[str, ArmResult]) -> list[str]:
     notes: list[str] = []
     equal: dict[str, list[str]] = {}
     seeded: dict[str, list[str]] = {}
+    ran = ran_to_end(roles)
     for role, eager_role in ((LEGACY_SOURCE, EAGER_SOURCE), (LEGACY_TARGET, EAGER), (MIGRATED, EAGER)):
-        result, eager = roles.get(role), roles.get(eager_role)
-        if result is None or eager is None or result.outcome != DONE or eager.outcome != DONE:
+        result, eager = ran.get(role), ran.get(eager_role)
+        if result is None or eager is None:
             continue
         name, measure = label(role, result.arm.release), label(eager_role, eager.arm.release)
         if apart := numbers_apart(without_rng(eager), without_rng(result)):

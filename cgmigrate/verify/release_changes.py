@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from cgmigrate.megatron.types import Capture, Rejected
 from cgmigrate.verify.arms import CRASHED, DONE, EAGER, EAGER_AGAIN, LEGACY_SOURCE, LEGACY_TARGET, REFUSED, ArmResult
-from cgmigrate.verify.compare import graphs_apart, numbers_apart, without_rng
+from cgmigrate.verify.compare import graphs_apart, numbers_apart, ran_to_end, without_rng
 from cgmigrate.verify.config_level import ConfigVerdict
 
 NUMBERS, GRAPHS, SUPPORT = "numbers", "graphs", "support"
@@ -34,10 +34,8 @@ def changes_of_runs(roles: Mapping[str, ArmResult]) -> tuple[str, ...]:
 
 def _repeats(roles: Mapping[str, ArmResult]) -> bool:
     """Whether runs repeat to the bit, as far as two eager runs show; else other numbers say nothing of the release."""
-    eager, again = roles.get(EAGER), roles.get(EAGER_AGAIN)
-    if eager is None or again is None or eager.outcome != DONE or again.outcome != DONE:
-        return True
-    return not numbers_apart(eager, again)
+    ran = ran_to_end(roles)
+    return not ({EAGER, EAGER_AGAIN} <= ran.keys() and numbers_apart(ran[EAGER], ran[EAGER_AGAIN]))
 
 
 def changes_of_readings(verdict: ConfigVerdict) -> tuple[str, ...]:
