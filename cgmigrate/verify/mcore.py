@@ -296,8 +296,6 @@ def _download(version: str, into: Path) -> Path:
 
 def _other_python(version: str) -> str:
     """Return that a release needs a newer Python than the running one; empty if it does not."""
-    from packaging.version import Version
-
     is_too_old = sys.version_info < (3, 12) and Version(version) >= Version("0.17")
     return "it needs Python 3.12: run cgmigrate with that, or " if is_too_old else ""
 

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping
 from statistics import linear_regression, median
 
 from cgmigrate.verify.arms import DONE, EAGER, EAGER_AGAIN, MIGRATED, ArmResult, Rank
-from cgmigrate.verify.metrics import label, memory, milliseconds
+from cgmigrate.verify.metrics import REPEATS, label, memory, milliseconds
 
-_SPREAD = 0.05
-"""How far apart the times of two eager runs may be where forms are compared."""
 LEAST_SIZES = 4
 """Numbers of layers from which the memory of more layers is extrapolated."""
 
@@ -36,7 +34,7 @@ def why_not_compared(eager: Rank | None, again: Rank | None) -> str:
     times = median(eager.timed), median(again.timed)
     apart = abs(times[0] - times[1]) / min(times)
     return (
-        f"the times are not compared with each other: two eager runs differ by {apart:.0%}" if apart > _SPREAD else ""
+        f"the times are not compared with each other: two eager runs differ by {apart:.0%}" if apart > REPEATS else ""
     )
 
 

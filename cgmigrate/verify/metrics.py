@@ -23,6 +23,8 @@ from cgmigrate.verify.arms import (
     Rank,
 )
 
+REPEATS = 0.05
+"""Two eager runs may be apart by this share of the faster one; beyond it a ratio of speeds says nothing."""
 _ROLE_NAMES = {
     EAGER: "eager",
     EAGER_AGAIN: "eager again",
@@ -78,14 +80,9 @@ def short(digest: str) -> str:
 # --- one process ---------------------------------------------------------------------------------------------
 
 
-def graphs_captured(rank: Rank) -> int:
-    """How many graphs the process captured, in training and in generation."""
-    return len(rank.graphs)
-
-
 def all_graphs(result: ArmResult) -> int:
     """How many graphs an arm captured, over all its processes."""
-    return sum(map(graphs_captured, result.ranks))
+    return sum(len(rank.graphs) for rank in result.ranks)
 
 
 def replays_per_step(rank: Rank) -> int:
@@ -227,7 +224,7 @@ def reserved_bytes(result: ArmResult) -> int:
 
 def losses(result: ArmResult) -> tuple[float, ...]:
     """The losses (nats a token) of the first process that has any: with pipelines that is a late one."""
-    return next((_floats(rank.losses) for rank in result.ranks if rank.losses), ())
+    return next((tuple(map(float.fromhex, rank.losses)) for rank in result.ranks if rank.losses), ())
 
 
 def parameters_digest(result: ArmResult) -> str:
@@ -266,10 +263,6 @@ def compared(result: ArmResult) -> Mapping[str, Hashable]:
 def _together(digests: Sequence[str]) -> str:
     known = [digest for digest in digests if digest]
     return known[0] if len(known) == 1 else hashlib.sha256("\n".join(known).encode()).hexdigest() if known else ""
-
-
-def _floats(values: Sequence[str]) -> tuple[float, ...]:
-    return tuple(float.fromhex(value) for value in values)
 
 
 # --- one against another -------------------------------------------------------------------------------------

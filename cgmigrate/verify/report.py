@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from cgmigrate.text.escaping import in_json, in_line
@@ -139,20 +140,7 @@ def as_json(
     """The whole report as JSON: comparisons of runs, results of arms by key, verdicts of the config level."""
     document = {
         "format": VERSION,
-        "comparisons": [
-            {
-                "name": item.name,
-                "workload": item.workload,
-                "verdict": item.verdict,
-                "reason": item.reason,
-                "notes": list(item.notes),
-                "roles": dict(item.roles),
-                "diff": item.diff,
-                "source": item.source,
-                "target": item.target,
-            }
-            for item in comparisons
-        ],
+        "comparisons": [asdict(item) for item in comparisons],
         "arms": {key: result.as_json() for key, result in sorted(results.items())},
         "config": list(verdicts),
     }

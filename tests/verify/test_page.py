@@ -751,7 +751,6 @@ def test_the_settled_step_time_omits_captures_and_the_first_half() -> None:
 
 
 def test_counts_of_a_rank() -> None:
-    assert metrics.graphs_captured(rank(layers())) == 8
     assert metrics.replays_per_step(rank(layers())) == 16
     assert metrics.replays_per_step(rank()) == 0
     assert metrics.capture_steps(rank((*layers(at=3), *iteration(at=5)))) == "4, 6"

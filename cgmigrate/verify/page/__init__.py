@@ -12,13 +12,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from cgmigrate.verify.arms import ArmResult
+from cgmigrate.verify.metrics import REPEATS
 from cgmigrate.verify.page.answer import Judged, answer
 from cgmigrate.verify.page.badges import ALL, Badge, badges_of
 from cgmigrate.verify.page.matrix import matrix
 from cgmigrate.verify.page.readings import ReadingSection, judged_reading, reading_section
 from cgmigrate.verify.page.render import rendered
 from cgmigrate.verify.page.runs import RunSection, judged_run, run_section
-from cgmigrate.verify.page.times import REPEATS
 
 if TYPE_CHECKING:
     from cgmigrate.verify.compare import ArmComparison

@@ -77,7 +77,7 @@ def _row(arm: ArmView, arms: Sequence[ArmView], outputs: tuple[Figure, ...]) -> 
         is_done=outcome == DONE,
         failure=arm.result.failure if arm.result else "",
         same_as=same_as_legacy(arm, _done(arms), _all_shown) if arm.is_done else "",
-        captures=(*outputs, _each(arm, metrics.graphs_captured), _each(arm, metrics.replays_per_step)),
+        captures=(*outputs, _each(arm, lambda rank: len(rank.graphs)), _each(arm, metrics.replays_per_step)),
         measures=_measures(arm),
     )
 
@@ -88,7 +88,7 @@ def _done(arms: Iterable[ArmView]) -> list[ArmView]:
 
 def _all_shown(arm: ArmView) -> Hashable:
     """What the cells show, to the last bit: two arms with the same values need be written once."""
-    counts = tuple((metrics.graphs_captured(rank), metrics.replays_per_step(rank)) for rank in arm.ranks)
+    counts = tuple((len(rank.graphs), metrics.replays_per_step(rank)) for rank in arm.ranks)
     return tuple(metrics.compared(arm.run).items()), counts
 
 

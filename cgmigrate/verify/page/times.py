@@ -7,12 +7,9 @@ from dataclasses import dataclass
 
 from cgmigrate.verify import metrics
 from cgmigrate.verify.arms import EAGER, EAGER_AGAIN
-from cgmigrate.verify.metrics import Times
+from cgmigrate.verify.metrics import REPEATS, Times
 from cgmigrate.verify.page.arm_views import ArmView, is_training
 from cgmigrate.verify.page.charts import BarChart, bar_chart
-
-REPEATS = 0.05
-"""Two eager runs may be apart by this share of the faster one; beyond it a ratio of speeds says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
