@@ -325,7 +325,8 @@ class Document:
     """One file, read in its syntax, with the members that do not depend on the syntax.
 
     A rewrite gives a site other settings. ``rewrites`` are by the index of the site: its own settings afterwards. For
-    the index of a problem they are empty, and the problem's replacement is written.
+    the index of a problem they are empty, and the problem's replacement is written. Without more, a document has no
+    sites, and nothing of it may change.
     """
 
     comment_form = CommentForm()
@@ -371,14 +372,14 @@ class Document:
         """Return the class and function around an offset (``Recipe.configure``), empty where there is none."""
         return ""
 
-    def value_beside(self, index: int, section: Sequence[str], keys: Sequence[str], /) -> object:
+    def value_beside(self, _index: int, _section: Sequence[str], _keys: Sequence[str], /) -> object:
         """Return a value of the configuration that a site belongs to.
 
         ``section`` is where the site is in the configuration (``model``), and ``keys`` where the value is
         (``ddp.check_for_nan_in_grad``). Without a section, the value is one of the site's own object. The result is
         plain data, ``Undecided`` or ``Missing``.
         """
-        raise NotImplementedError
+        return Missing.UNKNOWN
 
     def variable_at(self, _offset: int, _name: str, /) -> object:
         """Return the value that a variable of the environment has for the code or configuration at an offset.
@@ -400,19 +401,20 @@ class Document:
 
         Raises CannotEditError if the text of a site cannot be changed without changing others.
         """
-        raise NotImplementedError
+        assert not rewrites, "it has no sites"
+        return []
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
-        raise NotImplementedError
+        return "" if edited == self.text and not rewrites else "the file is not read"
 
     def quotes(self, rewrites: Mapping[int, Settings]) -> Quotes:
         """Return the settings of rewritten sites, by index and field, as the text that was checked last has them."""
         return quotes_of(self.sites, self._again, rewrites) if self._again else {}
 
-    def spelled(self, site: int, name: str, value: object) -> str:
-        """Return a setting as it would be written at a site, in the syntax of the file."""
-        raise NotImplementedError
+    def spelled(self, _site: int, name: str, value: object) -> str:
+        """Return a setting as it would be written at a site, in the syntax of the file; else as an assignment."""
+        return f"{name} = {value}"
 
     def comments(self) -> Sequence[Comment]:
         """Return the comments; see ``comments.Commented``."""

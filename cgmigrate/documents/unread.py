@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -12,8 +12,7 @@ from cgmigrate.documents.command_line_advice import by_hand, instead_of_key
 from cgmigrate.documents.comments import CommentForm
 from cgmigrate.documents.sites import Document, Problem, ProblemKind
 from cgmigrate.megatron.catalogue import FLAG_BEGINS, Catalogue
-from cgmigrate.megatron.settings import ENABLE, Missing, Settings
-from cgmigrate.text.edits import Edit
+from cgmigrate.megatron.settings import ENABLE
 from cgmigrate.text.spans import Span
 
 _MESSAGE = "sets `{key}`; cgmigrate does not read this kind of file"
@@ -31,7 +30,7 @@ _MEGATRON = re.compile(r"megatron|nemo|(?:model|transformer_config)\w*\.enable_c
 
 
 class UnreadDocument(Document):
-    """A text of another kind; see ``sites.Document``."""
+    """A text of another kind, without sites; see ``sites.Document``."""
 
     comment_form = CommentForm()
 
@@ -49,23 +48,6 @@ class UnreadDocument(Document):
 
     def _read_comments(self) -> tuple[list[Span], list[Span]]:
         return [Span(*match.span()) for match in _SUPPRESSES.finditer(self.text)], []
-
-    def value_beside(self, _index: int, _section: Sequence[str], _keys: Sequence[str], /) -> object:
-        """Return nothing: there are no sites; see ``sites.Document``."""
-        return Missing.UNKNOWN
-
-    def spelled(self, _site: int, name: str, value: object) -> str:
-        """Return a setting as an assignment; see ``sites.Document``."""
-        return f"{name} = {value}"
-
-    def edits(self, rewrites: Mapping[int, Settings]) -> list[Edit]:
-        """Return no edits: there are no sites; see ``sites.Document``."""
-        assert not rewrites, "it has no sites"
-        return []
-
-    def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
-        """Return that nothing may change; see ``sites.Document``."""
-        return "" if edited == self.text and not rewrites else "the file is not read"
 
 
 def settings_in(text: str, path: str, catalogue: Catalogue) -> list[tuple[str, Span]]:

@@ -172,22 +172,21 @@ class _UseProblems:
             if setting.captures
             else replacement_of(setting)
         )
-        if (
-            follows is None
-            and name == SCOPE
-            and kind is not HolderKind.ARGS
-            and not _names_no_modules(node, self.source)
-        ):
-            modules = UseReplacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
+        if follows is None and name == SCOPE and kind is not HolderKind.ARGS:
+            modules = None if _names_no_modules(node, self.source) else self._modules_of(node)
             self.report.add(node, Message(ProblemKind.READ, text, modules, advice=by_hand))
             return
         self.report.add(node, Message(ProblemKind.READ, text, follows, advice="" if follows else by_hand))
+
+    def _modules_of(self, node: ast.Attribute) -> UseReplacement:
+        """Return the list of modules of an object as what to write for its scope, if a proof shows that it is right."""
+        return UseReplacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
 
     def _extended(self, node: ast.Attribute) -> UseReplacement | None:
         """Return what to write for a scope of a recipe that code extends: ``cfg.model.cuda_graph_scope += ["mlp"]``."""
         match self.source.parent(node):
             case ast.AugAssign(op=ast.Add()) if node.attr == SCOPE and self.owners.is_config(node.value):
-                return UseReplacement(f"{self.source.of(node.value)}.{MODULES}", if_proved=True)
+                return self._modules_of(node)
         return None
 
     def _of_scope(self, node: ast.Compare) -> Message | None:
