@@ -16,6 +16,7 @@ import yaml
 from tests.support.installing import copy_of_checkout, skip_without_registry
 from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
+from tests.support.tables import from_table
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 GITLAB = yaml.safe_load((ROOT / "ci/gitlab.yml").read_text(encoding="utf-8"))["cgmigrate"]
@@ -39,20 +40,13 @@ def snippet(start: str) -> str:
     return match
 
 
-def test_the_action_is_one_for_github(tmp_path: Path) -> None:
-    done = valid("github-actions", ROOT / "action.yml")
+@from_table
+def test_what_runs_in_ci_is_valid_there(tmp_path: Path, kind: str, file: str, old: str, new: str) -> None:
+    done = valid(kind, ROOT / file)
     assert done.returncode == 0, done.stdout
-    wrong = tmp_path / "action.yml"
-    wrong.write_text((ROOT / "action.yml").read_text().replace("      shell: bash\n", "", 1))
-    assert valid("github-actions", wrong).returncode == 1
-
-
-def test_the_include_is_one_for_gitlab(tmp_path: Path) -> None:
-    done = valid("gitlab-ci", ROOT / "ci/gitlab.yml")
-    assert done.returncode == 0, done.stdout
-    wrong = tmp_path / "gitlab.yml"
-    wrong.write_text((ROOT / "ci/gitlab.yml").read_text().replace("when: always", "when: sometimes"))
-    assert valid("gitlab-ci", wrong).returncode == 1
+    wrong = tmp_path / Path(file).name
+    wrong.write_text((ROOT / file).read_text().replace(old, new, 1))
+    assert valid(kind, wrong).returncode == 1
 
 
 def test_what_the_readme_gives_to_copy_is_valid(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -17,6 +15,7 @@ from cgmigrate.lint.rules import Rule, load
 from cgmigrate.megatron.releases import OLDEST
 from tests.support.nightly import nightly_only
 from tests.support.paths import ROOT
+from tests.support.scripts import module_at
 from tests.support.tables import from_table
 
 DOCS = ROOT / "docs"
@@ -27,15 +26,6 @@ def run(*command: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run with the package of this checkout, whichever is installed."""
     env = os.environ | {"PYTHONPATH": str(ROOT)}
     return subprocess.run([sys.executable, *command], cwd=cwd, env=env, capture_output=True, text=True, check=False)
-
-
-def module(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[name] = loaded  # dataclasses look their module up
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 def test_generated_pages_and_shown_output_are_current() -> None:
@@ -63,7 +53,7 @@ def test_a_page_that_is_out_of_date_is_named(tmp_path: Path) -> None:
 
 @from_table
 def test_the_commands_of_a_page_end_as_it_says(page: str, statuses: tuple[int, ...]) -> None:
-    assert module("follow").follow((DOCS / f"{page}.md").read_text(encoding="utf-8")).statuses == statuses
+    assert module_at(DOCS / "follow.py").follow((DOCS / f"{page}.md").read_text(encoding="utf-8")).statuses == statuses
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

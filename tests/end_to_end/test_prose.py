@@ -1,21 +1,14 @@
 """The prose check of ci/prose: where it looks, and what it allows."""
 
-import importlib.util
-import sys
-
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.scripts import module_at
 
 
 @pytest.fixture(scope="module")
 def check():
-    spec = importlib.util.spec_from_file_location("prose_check", ROOT / "ci/prose/check.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    return module_at(ROOT / "ci/prose/check.py")
 
 
 def uses(check, source, path="cgmigrate/lint/plan.py"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +12,7 @@ import yaml
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron.layer_classes import GPT, HYBRID
 from tests.support.paths import FIXTURES, ROOT
+from tests.support.scripts import module_at
 
 PARTS = {"entries": 273, "stumbles": 44, "pitfalls": 14, "proxies": 8}
 """How many each part has."""
@@ -21,13 +20,7 @@ PARTS = {"entries": 273, "stumbles": 44, "pitfalls": 14, "proxies": 8}
 
 @pytest.fixture(scope="module")
 def pages() -> ModuleType:
-    path = ROOT / "docs/coverage_pages.py"
-    spec = importlib.util.spec_from_file_location("coverage_pages", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["coverage_pages"] = module
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "docs/coverage_pages.py")
 
 
 @pytest.mark.parametrize(("part", "count"), PARTS.items())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +10,8 @@ from cgmigrate.documents.python.document import PythonDocument
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.rule_data import rules_folder, upgrade_rules
+from tests.support.paths import FETCHED, ROOT
+from tests.support.scripts import module_at
 
 SETTINGS = catalogue.load((upgrade_rules(),))
 IMPORTS = """\
@@ -125,15 +125,10 @@ def test_each_module_is_a_part_of_other_graphs_after(setting: str) -> None:
 
 
 def test_the_table_is_that_of_the_packages() -> None:
-    packages = sorted((Path(__file__).parents[2] / ".corpus").glob("megatron-bridge-*"))
+    packages = sorted(FETCHED.glob("megatron-bridge-*"))
     if not packages:
         pytest.skip("no package of Megatron-Bridge")
-    script = Path(__file__).parents[2] / "scripts/gpt_providers.py"
-    spec = importlib.util.spec_from_file_location("gpt_providers", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = module_at(ROOT / "scripts/gpt_providers.py")
     table = json.loads((rules_folder() / "gpt_providers.json").read_text("utf-8"))["classes"]
 
     newest = module.rows(packages[-1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 from types import ModuleType
 
 import pytest
@@ -18,6 +17,7 @@ from cgmigrate.megatron.types import Reader, Rejected, ResolvedConfiguration
 from tests.support.combinations import CONTEXT, cross_product
 from tests.support.paths import FETCHED
 from tests.support.plans import Examined, examine
+from tests.support.scripts import module_at
 
 BRIDGE = FETCHED / "megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
 
@@ -25,11 +25,7 @@ BRIDGE = FETCHED / "megatron-bridge-0.6.2/megatron/bridge/utils/cuda_graph.py"
 def bridge() -> ModuleType:
     if not BRIDGE.exists():
         pytest.skip("megatron-bridge 0.6.2 is not in .corpus (.ci/run fetches it)")
-    spec = importlib.util.spec_from_file_location("bridge_cuda_graph", BRIDGE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return module_at(BRIDGE)
 
 
 def unvalidated(config: type, settings: dict[str, object]) -> object:

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
-import sys
-from types import ModuleType
 
 import pytest
 
 from cgmigrate.megatron.releases import Release
 from cgmigrate.megatron.tables import release_of
 from tests.support.paths import ROOT
+from tests.support.scripts import module_at
 
 SCRIPT = ROOT / "scripts/release_tables.py"
 
 
-def _generator() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("release_tables", SCRIPT)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Dataclasses look up their module while they are made.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-GENERATOR = _generator()
+GENERATOR = module_at(SCRIPT)
 CLASSES: dict[str, str] = GENERATOR.CLASSES
 """The classes of megatron-core whose fields are in the tables, each with its module."""
 

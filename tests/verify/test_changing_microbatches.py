@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
-import sys
 from types import ModuleType
 from typing import Any
 
 import pytest
 
 from tests.support.paths import ROOT
+from tests.support.scripts import module_at
 
 RELEASES = ("0.17.1", "0.18.2", "0.19.2")
 NEW = RELEASES[1:]
@@ -20,12 +19,7 @@ COMPARED = ("microbatches", "consumed_before", "reached", "loss", "norm", "diges
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("microbatches_run", ROOT / "bench/microbatches/run.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["microbatches_run"] = module
-    spec.loader.exec_module(module)
-    return module
+    return module_at(ROOT / "bench/microbatches/run.py")
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -14,21 +12,13 @@ from cgmigrate.verify.arms import LEGACY_SOURCE, LEGACY_TARGET, MIGRATED, ArmRes
 from cgmigrate.verify.compare import DIFFERENT, EQUIVALENT, EQUIVALENT_BUT, INCONCLUSIVE, ArmComparison, judge
 from cgmigrate.verify.report import as_json, from_json
 from tests.support.paths import ROOT
+from tests.support.scripts import module_at
 from tests.support.tables import from_table
 
 DOCS = ROOT / "docs/verification"
 
 
-def built() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("verification_build", DOCS / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-BUILD = built()
+BUILD = module_at(DOCS / "build.py")
 
 
 def verdicts(name: str) -> dict[tuple[str, str], tuple[str, str]]:
