@@ -73,52 +73,14 @@ def assert_refused(source: str, settings: Settings, reason: str) -> None:
 
 
 class TestWhatIsASetting:
-    @pytest.mark.parametrize(
-        "line",
-        [
-            "cuda_graph_scope: attn",
-            "'cuda_graph_scope': attn",
-            '"cuda_graph_scope": attn',
-            "--cuda-graph-scope: attn",
-            '"cuda_graph\\x5fscope": attn',
-            "? cuda_graph_scope\n: attn",
-            "\ufeffcuda_graph_scope: attn",
-            "!!str cuda_graph_scope: attn",
-            "&k cuda_graph_scope: attn",
-            "{cuda_graph_scope: attn}",
-            '{"cuda_graph_scope":"attn"}',
-            "{\n  # here\n  cuda_graph_scope: # there\n    attn\n}",
-            "[cuda_graph_scope: attn]",
-            "- cuda_graph_scope: attn",
-            "- - cuda_graph_scope: attn",
-            "--- {cuda_graph_scope: attn}",
-            "a: [{b: {cuda_graph_scope: attn}}]",
-            "😀: größer\rcuda_graph_scope: attn",
-            "x: 1\u2028cuda_graph_scope: attn",
-        ],
-    )
+    @from_table
     def test_in_every_form(self, line: str) -> None:
         (site,) = YamlDocument(line).sites
         assert site.own == {SCOPE: "attn"}
         (written,) = site.written
         assert line[written.span.start : written.span.end].startswith(("cuda", "'cuda", '"cuda', "--cuda"))
 
-    @pytest.mark.parametrize(
-        "line",
-        [
-            "enable_cuda_graphs: true",
-            "vision_cuda_graph_scope: attn",
-            "_enable_cuda_graph: true",
-            "--cuda_graph_scope: a,b",
-            "CUDA_GRAPH_SCOPE: attn",
-            "# cuda_graph_scope: attn",
-            "x: |\n  cuda_graph_scope: attn",
-            "x: 'cuda_graph_scope: attn'",
-            "[cuda_graph_scope]",
-            "cuda_graph_scope:attn",
-            "x: {{ cuda_graph_scope }}",
-        ],
-    )
+    @from_table
     def test_other_names_and_places_are_not(self, line: str) -> None:
         assert not YamlDocument(line).sites
 
@@ -147,23 +109,7 @@ class TestWhatIsASetting:
 
 
 class TestValues:
-    @pytest.mark.parametrize(
-        "value",
-        [
-            "true",
-            "Yes",
-            "ON",
-            "false",
-            "No",
-            "off",
-            "1",
-            "0",
-            "!!bool yes",
-            "~",
-            "null",
-            "",
-        ],
-    )
+    @from_table
     def test_booleans_are_those_of_yaml_1_1(self, value: str) -> None:
         line = f"enable_cuda_graph: {value}"
         assert own(line) == {ENABLE: bool(yaml.safe_load(line)[ENABLE])}
@@ -176,57 +122,12 @@ class TestValues:
         assert own('--enable-cuda-graph: "true"') == {ENABLE: True}
         assert own("--enable-cuda-graph:") == {ENABLE: True}
 
-    @pytest.mark.parametrize(
-        "value",
-        [
-            "attn",
-            "'attn'",
-            '"attn,mlp"',
-            "attn mlp",
-            "'[attn mlp]'",
-            "[attn, mlp]",
-            "[]",
-            "null",
-            "",
-            "''",
-            "attn\n  mlp",
-            "\n- attn\n- mlp",
-            "\n  - attn\n  # and\n  - 'mlp'",
-            "[attn, # first\n  mlp,]",
-            "! attn",
-            "!!str attn",
-            "|\n  attn",
-            ">-\n  attn\n  mlp",
-            "!!seq [attn]",
-            "!<tag:yaml.org,2002:str> attn",
-        ],
-    )
+    @from_table
     def test_names_are_read_as_pyyaml_does(self, value: str) -> None:
         line = f"cuda_graph_scope: {value}"
         assert own(line) == yaml.safe_load(line)
 
-    @pytest.mark.parametrize(
-        "value",
-        [
-            "${x}",
-            "'${oc.env:SCOPE,full}'",
-            "{{ x }}",
-            "'{{ x }}'",
-            "[attn, '${x}']",
-            "$SCOPE",
-            "!join [a, b]",
-            "!x attn",
-            "[attn, 1]",
-            "[[attn]]",
-            "{a: b}",
-            "3",
-            "2024-01-01",
-            "=",
-            "[!x attn]",
-            "!!int x",
-            "!!float ''",
-        ],
-    )
+    @from_table
     def test_what_reading_cannot_decide(self, value: str) -> None:
         assert own(f"cuda_graph_scope: {value}") == {SCOPE: UNDECIDED}
 
@@ -355,43 +256,12 @@ class TestWhatCannotBeRead:
 
 
 class TestRename:
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            ("cuda_graph_scope: attn  # why", "cuda_graph_modules: attn  # why"),
-            ("'cuda_graph_scope':  'attn' ", "'cuda_graph_modules':  'attn' "),
-            ('{"cuda_graph_scope":"attn"}', '{"cuda_graph_modules":"attn"}'),
-            ("--cuda-graph-scope: '[attn mlp]'", "--cuda-graph-modules: '[attn mlp]'"),
-            ("m.cuda_graph_scope: attn", "m.cuda_graph_modules: attn"),
-            (
-                "cuda_graph_scope:   # parts\n- attn # a\n# b\n- mlp",
-                "cuda_graph_modules:   # parts\n- attn # a\n# b\n- mlp",
-            ),
-            ("cuda_graph_scope: [ attn,\n   mlp ,]", "cuda_graph_modules: [ attn,\n   mlp ,]"),
-            ("cuda_graph_scope: &s attn\nx: *s", "cuda_graph_modules: &s attn\nx: *s"),
-            ("cuda_graph_scope: attn\n  mlp", "cuda_graph_modules: attn\n  mlp"),
-            ("cuda_graph_scope : attn", "cuda_graph_modules : attn"),
-            ("😀: é\u2028cuda_graph_scope: attn\x85z: 1", "😀: é\u2028cuda_graph_modules: attn\x85z: 1"),
-            ("\ufeffcuda_graph_scope: attn", "\ufeffcuda_graph_modules: attn"),
-        ],
-    )
+    @from_table
     def test_keeps_the_value_as_it_is_written(self, before: str, after: str) -> None:
         (site,) = YamlDocument(before).sites
         assert rewritten(before, {0: {MODULES: site.own[SCOPE]}}) == after
 
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            ("enable_cuda_graph: true # on", "cuda_graph_impl: local # on"),
-            ("'enable_cuda_graph': yes", "'cuda_graph_impl': 'local'"),
-            ('{"enable_cuda_graph":true}', '{"cuda_graph_impl":"local"}'),
-            ("--enable-cuda-graph: true", "--cuda-graph-impl: local"),
-            ("--enable-cuda-graph:  # on", "--cuda-graph-impl: local  # on"),
-            ("enable_cuda_graph:\n  true", "cuda_graph_impl:\n  local"),
-            ("enable_cuda_graph: !!bool yes", "cuda_graph_impl: local"),
-            ("t: &t yes\nm: {enable_cuda_graph: *t}", "t: &t yes\nm: {cuda_graph_impl: local}"),
-        ],
-    )
+    @from_table
     def test_with_a_new_value_in_the_style_of_the_old(self, before: str, after: str) -> None:
         assert rewritten(before, {0: {IMPL: "local"}}) == after
 
@@ -406,31 +276,12 @@ class TestRename:
 
 
 class TestLists:
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            ("[attn, full]", "[attn]"),
-            ("[full, attn]", "[attn]"),
-            ("[ full, attn, ]", "[ attn, ]"),
-            ("[attn, full,]", "[attn,]"),
-            ("\n- attn\n- full", "\n- attn"),
-            ("\n  - full  # b\n  - attn # a\nx: 1", "\n  - attn # a\nx: 1"),
-            ("\n  - attn\n  -   # b - c\n    full\n  # d", "\n  - attn\n  # d"),
-        ],
-    )
+    @from_table
     def test_items_go_and_the_others_stay_as_written(self, before: str, after: str) -> None:
         key = "cuda_graph_modules: "
         assert rewritten(key + before, {0: {MODULES: ["attn"]}}) == key + after
 
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            (" [full]", " []"),
-            ("  # parts\n- full\nx: 1", " []  # parts\nx: 1"),
-            ("\n  # whole\n  - full # x", " []"),
-            (" # parts\r\n  - full\r\nx: 1\r\n", " [] # parts\r\nx: 1\r\n"),
-        ],
-    )
+    @from_table
     def test_an_emptied_list_is_written_with_brackets(self, before: str, after: str) -> None:
         assert rewritten("cuda_graph_modules:" + before, {0: {MODULES: []}}) == "cuda_graph_modules:" + after
 
@@ -478,16 +329,7 @@ class TestRemove:
             """,
         )
 
-    @pytest.mark.parametrize(
-        "comment",
-        [
-            "# note",
-            "# a and cuda_graph_scope",
-            "# cuda_graph_scopes",
-            "  # cuda_graph_scope, indented otherwise",
-            "# cuda_graph_scope\n",
-        ],
-    )
+    @from_table
     def test_a_comment_that_is_not_plainly_its_own_stays(self, comment: str) -> None:
         text = f"a: 1\n{comment}\ncuda_graph_scope: full\nb: 1\n"
         assert rewritten(text, {0: {}}) == f"a: 1\n{comment}\nb: 1\n".replace("\n\nb", "\n\nb")
@@ -514,59 +356,13 @@ class TestRemove:
     def test_the_lines_of_a_block_of_text(self, style: str) -> None:
         assert rewritten(f"a: 1\ncuda_graph_scope: {style}\n  full\n\nb: 1\n", {0: {}}) == "a: 1\n\nb: 1\n"
 
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            ("m:\n  cuda_graph_scope: full\nx: 1\n", "m: {}\nx: 1\n"),
-            (
-                "m:  # the model\n  # note\n  cuda_graph_scope: full  # x\nx: 1\n",
-                "m: {}  # the model\n  # note\nx: 1\n",
-            ),
-            ("m: &m\n  cuda_graph_scope: full\nx: *m\n", "m: &m\n  {}\nx: *m\n"),
-            ("m: !custom\n  cuda_graph_scope: full", "m: !custom\n  {}"),
-            ("# top\ncuda_graph_scope: full\n", "# top\n{}\n"),
-            ("--- !m\ncuda_graph_scope: full\n--- 2\n", "--- !m\n{}\n--- 2\n"),
-            ("m:\r\n  cuda_graph_scope: full", "m: {}"),
-        ],
-    )
+    @from_table
     def test_what_loses_all_its_pairs_is_an_empty_mapping(self, before: str, after: str) -> None:
         assert rewritten(before, {0: {}}) == after
 
 
 class TestAdd:
-    @pytest.mark.parametrize(
-        ("before", "after"),
-        [
-            (
-                "cuda_graph_scope: attn # x\nb: 1\n",
-                "cuda_graph_modules: attn # x\ninference_cuda_graph_scope: block\nb: 1\n",
-            ),
-            ("cuda_graph_scope: attn", "cuda_graph_modules: attn\ninference_cuda_graph_scope: block"),
-            (
-                "- - cuda_graph_scope: attn\r\n    b: 1\r\n",
-                "- - cuda_graph_modules: attn\r\n    inference_cuda_graph_scope: block\r\n    b: 1\r\n",
-            ),
-            (
-                "cuda_graph_scope:\n  - attn # x\n# y\nb: 1",
-                "cuda_graph_modules:\n  - attn # x\ninference_cuda_graph_scope: block\n# y\nb: 1",
-            ),
-            ("--cuda-graph-scope : attn", "--cuda-graph-modules : attn\n--inference-cuda-graph-scope : block"),
-            ("'m.cuda_graph_scope': attn", "'m.cuda_graph_modules': attn\n'm.inference_cuda_graph_scope': block"),
-            ("{cuda_graph_scope: attn}", "{cuda_graph_modules: attn, inference_cuda_graph_scope: block}"),
-            (
-                '{"cuda_graph_scope":"attn","b":1}',
-                '{"cuda_graph_modules":"attn", "inference_cuda_graph_scope":"block","b":1}',
-            ),
-            (
-                '{\n  "cuda_graph_scope": "attn"\n}',
-                '{\n  "cuda_graph_modules": "attn", "inference_cuda_graph_scope": "block"\n}',
-            ),
-            (
-                "{\n  cuda_graph_scope: attn, # x\n  b: 1}",
-                "{\n  cuda_graph_modules: attn, inference_cuda_graph_scope: block, # x\n  b: 1}",
-            ),
-        ],
-    )
+    @from_table
     def test_below_or_behind_what_it_replaces_in_its_style(self, before: str, after: str) -> None:
         (site,) = YamlDocument(before).sites
         assert rewritten(before, {0: {MODULES: site.own[SCOPE], INFERENCE: "block"}}) == after
@@ -591,29 +387,7 @@ class TestAdd:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("text", "settings", "reason"),
-        [
-            ("enable_cuda_graph: &t true\nx: *t", {IMPL: "local"}, "&t is part of"),
-            ("cuda_graph_modules: [&a attn, mlp]\nx: *a", {MODULES: ["mlp"]}, "&a is part of"),
-            ("&k cuda_graph_scope: attn\nx: *k", {MODULES: "attn"}, "&k is part of"),
-            ("!!str cuda_graph_scope: attn", {MODULES: "attn"}, "anchor or a tag"),
-            ("? cuda_graph_scope\n: attn", {MODULES: "attn"}, r"with `\?`"),
-            ("x: 1\n? cuda_graph_scope\n: attn", {MODULES: "attn"}, r"with `\?`"),
-            ("{x: 1, ? cuda_graph_scope : attn}", {MODULES: "attn"}, r"with `\?`"),
-            ("[? cuda_graph_scope : attn]", {}, r"with `\?`"),
-            ("[cuda_graph_scope: attn]", {MODULES: "attn", INFERENCE: "block"}, "without braces"),
-            ("cuda_graph_scope: |\n  attn", {MODULES: ["mlp"]}, "block of text"),
-            ("cuda_graph_scope:\n  a: b", {MODULES: []}, "a mapping"),
-            ("cuda_graph_scope: !!seq\n- a", {MODULES: []}, "anchor or a tag"),
-            ("cuda_graph_scope: a\ncuda_graph_scope: b", {MODULES: "b"}, "written twice"),
-            ("? x\n: cuda_graph_scope: full\n  y: 1", {}, "shares its line"),
-            ("- cuda_graph_scope: full\n  y: 1", {}, "shares its line"),
-            ("{x: 1, cuda_graph_scope: full}", {}, "between brackets"),
-            ("cuda_graph_modules: [attn,\n  full]", {MODULES: ["attn"]}, "several lines"),
-            ("a: &a {x: 1}\nm: {<<: *a}", {IMPL: "local"}, "only merges others"),
-        ],
-    )
+    @from_table
     def test_say_why(self, text: str, settings: Settings, reason: str) -> None:
         assert_refused(text, settings, reason)
 
@@ -631,19 +405,7 @@ class TestBytes:
         }
         assert encode(rewritten(text, rewrites), bom) == (CASES / case / "after.yaml").read_bytes()
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "m:\n  cuda_graph_impl: local\t# x \n  cuda_graph_modules: [attn]   \n\n\n",
-            "{cuda_graph_scope: attn}",
-            "",
-            "\n",
-            "# nothing",
-            "---\n...\n---\n",
-            "a: &a [*a]\n",
-            "? {a: b}\n: c\n? [x]\n",
-        ],
-    )
+    @from_table
     def test_stay_when_no_rewrite_changes_them(self, text: str) -> None:
         document = YamlDocument(text)
         assert document.edits({}) == []
@@ -705,37 +467,7 @@ class TestCheck:
         assert document.sites[0].path == ("m",)
         return document, apply(GUARDED, document.edits(self.REWRITES))
 
-    @pytest.mark.parametrize(
-        ("old", "new"),
-        [
-            ("size: 12", "size: 13"),
-            ("size: 12", "size: '12'"),
-            ("size: 12", "sise: 12"),
-            ("  size: 12\n", ""),
-            ("size: 12", "size: 12\n  more: 1"),
-            ("name: &n text", "name: text"),
-            ("again: *n", "again: text"),
-            ("tagged: !t [1]", "tagged: !u [1]"),
-            ('on: "yes"', "on: yes"),
-            ("name: &n text", "name: &m text"),
-            ("again: *n", "again: *base"),
-            ("tagged: !t [1]", "tagged: !t {1: }"),
-            ("  <<: *base\n", ""),
-            ("<<: *base", "'<<': *base"),
-            ("cuda_graph_modules: attn", "cuda_graph_modules: attn\n  cuda_graph_modules: attn"),
-            ("cuda_graph_modules: attn", "--cuda-graph-modules: attn"),
-            ("cuda_graph_modules: attn", "'cuda_graph_modules': attn"),
-            ("cuda_graph_modules: attn", "cuda_graph_modules: [attn]"),
-            ("cuda_graph_modules: attn", "cuda_graph_modules: &x attn"),
-            ("cuda_graph_modules: attn", "cuda_graph_scope: attn"),
-            ("cuda_graph_modules: attn", "cuda_graph_modules: !x attn"),
-            ("---\n", ""),
-            ("---\n", "--- 1\n---\n"),
-            ("second: &n 1", "second: 1"),
-            ("third: *n", "third: *n\n..\n"),
-            ("size: 12", "size: [12"),
-        ],
-    )
+    @from_table
     def test_notices_damage(self, old: str, new: str) -> None:
         document, edited = self.edited()
         assert edited.count(old) == 1
@@ -757,16 +489,7 @@ class TestCheck:
     def test_notices_that_a_setting_was_not_changed(self) -> None:
         assert YamlDocument(GUARDED).check(GUARDED, self.REWRITES) != ""
 
-    @pytest.mark.parametrize(
-        ("value", "other"),
-        [
-            ("['${a}', 1]", "['${b}', 1]"),
-            ("['${a}', 1]", "['${a}', 2]"),
-            ("{a: 1}", "{b: 1}"),
-            ("{a: 1}", "{a: 2}"),
-            ("${a}", "${b}"),
-        ],
-    )
+    @from_table
     def test_notices_another_value_where_none_can_be_decided(self, value: str, other: str) -> None:
         text = f"m:\n  cuda_graph_scope: {value}\n"
         document = YamlDocument(text)
