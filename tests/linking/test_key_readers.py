@@ -14,68 +14,16 @@ from tests.support.tables import from_table, table_of
 
 LEGACY = "model:\n  transformer_config:\n    external_cuda_graph: true\n    cuda_graph_scope: [attn]\n"
 READERS = table_of(__name__, "READERS")
-MOVED = {
-    "a subscript": 'cfg.scope = config["megatron_cfg"]["cuda_graph_scope"]\n',
-    "get": 'scope = config.get("cuda_graph_scope", [])\n',
-    "a subscript that is set": 'config["model"]["cuda_graph_scope"] = ["mlp"]\n',
-    "a TypedDict": "class Config(TypedDict):\n    cuda_graph_scope: list[str]\n",
-}
+MOVED = table_of(__name__, "MOVED")
 """Code that can have the new name."""
-SPELLINGS = {
-    "dashes": 'on = options["external-cuda-graph"]\n',
-    "dashes in a list": 'NAMES = ["num-layers", "external-cuda-graph"]\n',
-    "camel case": 'on = options.get("externalCudaGraph")\n',
-    "an attribute in camel case": "on = options.ExternalCudaGraph\n",
-    "a variable": 'on = os.environ["EXTERNAL_CUDA_GRAPH"]\n\nos.environ.update({k.upper(): v for k, v in d})\n',
-}
-NO_SPELLINGS = {
-    "a message": 'raise ValueError("external_cuda_graph: false")\n',
-    "a docstring": '"""\nmodel:\n  external_cuda_graph: true\n"""\n',
-}
-OTHER_LINES = {
-    "an option": 'parser.add_argument("--external-cuda-graph", action="store_true")\n',
-    "words on lines of their own": 'KEYS = """\nexternal_cuda_graph\nnum_layers\n""".split()\n',
-}
+SPELLINGS = table_of(__name__, "SPELLINGS")
+OTHER_LINES = table_of(__name__, "OTHER_LINES")
 TEXTS = table_of(__name__, "TEXTS")
 """Files that read a key on line 2."""
-NO_READERS = {
-    "a block": ("b.yaml", "other:\n  cuda_graph_scope:\n    - attn\n"),
-    "a template that sets another key": ("a.yaml.j2", "my_external_cuda_graph: {{ graphs }}\n"),
-    "prose": ("README.md", "`config['external_cuda_graph']`\n"),
-    "a comment": ("run.sh", "# sed external_cuda_graph\ntrue  # config['external_cuda_graph']\n"),
-    "another key": ("keys.json", '["my_external_cuda_graph"]\n'),
-}
-PARTS = {
-    "a name made of two": 'value = getattr(config, "enable_" + "cuda_graph")\n',
-    "a name made of a variable": 'value = getattr(config, f"{kind}_cuda_graph")\n',
-    "a prefix of keys": 'on = {k: v for k, v in config.items() if k.startswith("enable_")}\n',
-    "a prefix of attributes": "config = Config(**tomllib.load(file)['transformer_config']); "
-    'names = [k for k in vars(config) if k.startswith(("moe_", "external"))]\n',
-    "a suffix": 'graphs = [k for k in config if k.endswith("_graph")]\n',
-    "a suffix of one name": 'scopes = [k for k in config if k.endswith("scope")]\n',
-    "the attributes of an object": 'd = {k: v for k, v in c.__dict__.items() if k.startswith("cuda_graph_")}\n',
-}
-NO_PARTS = {
-    "a device": 'if "cuda" in device:\n    pass\n',
-    "another prefix": 'rest = [k for k in config if k.startswith("moe_")]\n',
-    "a part that the new names have, too": 'graphs = [k for k in config if "cuda_graph" in k]\n',
-    "a prefix that every name has": 'rest = [k for k in config if k.startswith("")]\n',
-}
-NEW_NAMES = {
-    "a subscript": 'scope = config["cuda_graph_modules"]\n',
-    "a subscript in lines": 'scope = config[\n    "cuda_graph_modules"\n]\n',
-    "get": 'scope = config.get("cuda_graph_modules")\n',
-    "a membership test": 'if "cuda_graph_modules" not in config:\n    pass\n',
-    "a path": 'scope = OmegaConf.select(config, "model.cuda_graph_modules")\n',
-    "a copy of an attribute": "built.cuda_graph_modules = config.model.cuda_graph_modules\n",
-    "a copy to a keyword": "built = Config(cuda_graph_modules=config.cuda_graph_modules)\n",
-}
-OTHERS = {
-    "an object that reads it": "from megatron.core.transformer import TransformerConfig; "
-    "config = TransformerConfig(num_layers=2, external_cuda_graph=True)\n",
-    "a docstring": '"""Reads config["cuda_graph_scope"]."""\n',
-    "another key": 'scope = config["my_cuda_graph_scope"]\n',
-}
+NO_READERS = table_of(__name__, "NO_READERS")
+PARTS = table_of(__name__, "PARTS")
+NO_PARTS = table_of(__name__, "NO_PARTS")
+NEW_NAMES = table_of(__name__, "NEW_NAMES")
 
 
 @pytest.mark.parametrize("code", READERS.values(), ids=READERS)
@@ -153,15 +101,6 @@ def test_a_key_that_code_respells_is_no_safe_fix(project: Path, cgmigrate, code:
     assert path.read_text() == LEGACY
 
 
-@pytest.mark.parametrize("code", NO_SPELLINGS.values(), ids=NO_SPELLINGS)
-def test_other_spellings_and_texts_leave_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
-    path = write(project / "a.yaml", LEGACY)
-    write(project / "run.py", code)
-    staged(project)
-    assert cgmigrate("fix", "a.yaml").exit_code == 0
-    assert path.read_text() != LEGACY
-
-
 @pytest.mark.parametrize(("name", "text"), TEXTS.values(), ids=TEXTS)
 def test_a_key_that_another_file_reads_is_no_safe_fix(project: Path, cgmigrate, name: str, text: str) -> None:
     path = write(project / "configs/a.yaml", LEGACY)
@@ -177,7 +116,7 @@ def test_other_files_leave_a_fix_safe(project: Path, cgmigrate, name: str, text:
     path = write(project / "configs/a.yaml", LEGACY)
     write(project / name, text)
     staged(project)
-    cgmigrate("fix", "configs")
+    assert cgmigrate("fix", "configs").exit_code == 0
     assert "cuda_graph_impl: transformer_engine" in path.read_text()
 
 
@@ -221,15 +160,6 @@ def test_a_folder_with_a_pin_of_its_own_is_a_project_of_its_own(project: Path, c
     staged(project)
     assert "bench/one/setup.py:1 also uses" in cgmigrate("fix", ".").stdout
     assert own.read_text() == LEGACY
-
-
-@pytest.mark.parametrize("code", OTHERS.values(), ids=OTHERS)
-def test_other_code_leaves_a_fix_safe(project: Path, cgmigrate, code: str) -> None:
-    path = write(project / "a.yaml", LEGACY)
-    write(project / "src/setup.py", code)
-    staged(project)
-    cgmigrate("fix", "a.yaml")
-    assert "cuda_graph_impl: transformer_engine" in path.read_text()
 
 
 def test_megatron_core_itself_is_no_reader(project: Path, cgmigrate) -> None:
@@ -340,12 +270,7 @@ def test_a_null_that_other_code_reads_is_no_safe_fix(project: Path, cgmigrate) -
 
 
 FALSE = "model:\n  tensor_model_parallel_size: 2\n  external_cuda_graph: false\n"
-TURNS_ON = {
-    "a keyword": "model = build(external_cuda_graph=True)\nmodel.update(load())\n",
-    "a dict": 'model = {"external_cuda_graph": True}\nmodel.update(load())\n',
-    "an attribute": "model.external_cuda_graph = True\nmodel.update(load())\n",
-    "a class of the same name": "from own import TransformerConfig; TransformerConfig(external_cuda_graph=True)\n",
-}
+TURNS_ON = table_of(__name__, "TURNS_ON")
 
 
 @pytest.mark.parametrize("code", TURNS_ON.values(), ids=TURNS_ON)

@@ -83,24 +83,14 @@ def test_the_main_branch_counts_where_nothing_published_is_admitted(project: Pat
     assert (summary(pin), notes) == (f"requirements.txt:{expected}", ())
 
 
-@pytest.mark.parametrize("text", ["megatron-core>=0.90", "megatron-core==1.0", "megatron-core>0.90.3,<0.91"])
-def test_a_pin_newer_than_what_is_known_says_what_is_assumed(project: Path, text: str) -> None:
+@from_table
+def test_a_pin_outside_of_what_is_known_says_what_is_assumed(project: Path, text: str, how: str) -> None:
+    counted, like = (UPSTREAM, NEWEST) if how == "newer" else (OLDEST, OLDEST)
     write(project / "requirements.txt", text)
     pin, notes = find_pin(project)
-    assert summary(pin) == f"requirements.txt:1 {text} [{UPSTREAM}, {UPSTREAM}]"
-    note = f"requirements.txt:1: {text} is newer than the known releases ({KNOWN_RANGE}): "
-    assert notes == (f"{note}assuming that it reads these settings like {NEWEST}",)
-
-
-@pytest.mark.parametrize(
-    "text", ["megatron-core<0.10", "megatron-core==0.9.1", "megatron-core==0.11.0", "megatron-core>=0.8,<0.9.3"]
-)
-def test_a_pin_older_than_what_is_known_says_what_is_assumed(project: Path, text: str) -> None:
-    write(project / "requirements.txt", text)
-    pin, notes = find_pin(project)
-    assert summary(pin) == f"requirements.txt:1 {text} [{OLDEST}, {OLDEST}]"
-    note = f"requirements.txt:1: {text} is older than the known releases ({KNOWN_RANGE}): "
-    assert notes == (f"{note}assuming that it reads these settings like {OLDEST}",)
+    assert summary(pin) == f"requirements.txt:1 {text} [{counted}, {counted}]"
+    note = f"requirements.txt:1: {text} is {how} than the known releases ({KNOWN_RANGE}): "
+    assert notes == (f"{note}assuming that it reads these settings like {like}",)
 
 
 def test_nothing_is_migrated_where_the_pin_is_older_than_what_is_known(project: Path) -> None:
