@@ -378,21 +378,15 @@ _FAILURE = re.compile(
     r"^(?:\[rank\d+\]:?\s*)?((?:[\w.]*(?:Error|Exception|Interrupt)\b|terminate called|Fatal Python error"
     r"|.*\bCUDA error\b|.*\bNCCL (?:error|WARN)\b|.*[Oo]ut of memory|.*[Kk]illed|.*Segmentation fault).*)$"
 )
+_LONGEST = 240
+"""Characters of a line that are shown."""
 
 
 def failure_line(log: str) -> str:
     """The line of a log that says best why the process ended: its last error, else its last line."""
-    errors = [match.group(1).strip() for line in log.splitlines() if (match := _FAILURE.match(line.strip()))]
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    errors = [match.group(1).strip() for line in lines if (match := _FAILURE.match(line))]
     # torchrun's own summary comes last and says less than the lines above it.
     own = [line for line in errors if "torch.distributed.elastic" not in line and "ChildFailedError" not in line]
-    return _cut((own or errors or [last_line(log)])[-1])
-
-
-def last_line(log: str) -> str:
-    """The last line of a log that is not empty."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    return _cut(lines[-1]) if lines else ""
-
-
-def _cut(line: str, width: int = 240) -> str:
-    return line if len(line) <= width else line[: width - 1] + "…"
+    best = (own or errors or lines or [""])[-1]
+    return best if len(best) <= _LONGEST else best[: _LONGEST - 1] + "…"
