@@ -101,34 +101,7 @@ def test_what_is_no_setting_may_not_change(old: str, new: str) -> None:
     assert differs(old, new)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("", ""),
-        # Settings as keywords and entries: their names and values, that they go, and that they come.
-        ('(num_layers=2, cuda_graph_scope="full", ', '(num_layers=2, cuda_graph_modules=["attn"], '),
-        ('(num_layers=2, cuda_graph_scope="full", ', "(num_layers=2, "),
-        ("(num_layers=2, ", '(num_layers=2, cuda_graph_impl="local", '),
-        ('"cuda_graph_scope": "full", **rest', '"cuda_graph_impl": "local", "cuda_graph_modules": [], **rest'),
-        ('"cuda_graph_scope": "full", **rest', "**rest"),
-        # Words of flags.
-        ('"--cuda-graph-scope", "full"', '"--cuda-graph-modules", "attn", "mlp"'),
-        ('"--cuda-graph-scope", "full", ', ""),
-        # Statements, in whatever suite.
-        ('        config.cuda_graph_scope = "attn"\n', '        config.cuda_graph_modules = ["attn"]\n'),
-        ('        config.cuda_graph_scope = "attn"\n', ""),
-        ('        config.cuda_graph_scope = "mlp"\n', '        setattr(config, "cuda_graph_modules", ["mlp"])\n'),
-        ('        config.cuda_graph_scope = "mlp"\n', "        pass\n"),
-        # Imports of the enumerations.
-        ("from megatron.core.transformer.enums import CudaGraphScope\n", ""),
-        ("enums import CudaGraphScope", "enums import CudaGraphModule"),
-        ("enums import CudaGraphScope", "enums import CudaGraphScope, CudaGraphModule"),
-        ("enums import CudaGraphScope\n", "enums import CudaGraphScope\nfrom m import CudaGraphModule\n"),
-        # Layout.
-        ("import os\n", "import os\n\n\n"),
-        ("options = {", "options  =  {"),
-    ],
-)
+@from_table
 def test_settings_may_change(old: str, new: str) -> None:
     assert not differs(old, new)
 

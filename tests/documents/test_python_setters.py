@@ -84,31 +84,8 @@ def test_members_of_the_old_class_become_those_of_the_new_one() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("import os\n\n", "import os\nfrom {module} import {name}\n\n"),
-        ('"""Recipes."""\n\n', '"""Recipes."""\nfrom {module} import {name}\n\n'),
-        ("from megatron.bridge.a import b\nimport zlib\n", None),
-        (
-            "from {module} import (\n    aaa,\n    zzz,\n)\n",
-            "from {module} import (\n    aaa,\n    {name},\n    zzz,\n)\n",
-        ),
-        ("from {module} import {name}\n", "from {module} import {name}\n"),
-        (
-            "from megatron.bridge.utils.a import a\nfrom megatron.bridge.utils.z import z\n",
-            "from megatron.bridge.utils.a import a\nfrom {module} import {name}\n"
-            "from megatron.bridge.utils.z import z\n",
-        ),
-        (
-            "from {module} import aaa_of_a_long_name_that_fills, bbb_of_a_long_name\n",
-            "from {module} import (\n    aaa_of_a_long_name_that_fills,\n    bbb_of_a_long_name,\n    {name},\n)\n",
-        ),
-    ],
-)
-def test_the_import_is_where_a_sorter_would_put_it(before: str, after: str | None) -> None:
-    if after is None:
-        after = before.replace("import b\n", "import b\nfrom {module} import {name}\n")
+@from_table
+def test_the_import_is_where_a_sorter_would_put_it(before: str, after: str) -> None:
     names = {"module": SETTERS.module, "name": "set_cuda_graph_modules"}
     edited = rewritten(before.format(**names) + "m.cuda_graph_scope = ['attn']\n", {"cuda_graph_modules": ["attn"]})
     assert edited == after.format(**names) + "set_cuda_graph_modules(m, ['attn'])\n"
