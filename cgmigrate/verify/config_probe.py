@@ -20,6 +20,7 @@ import os
 import re
 import sys
 import types
+import typing
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -36,9 +37,17 @@ FIELDS = (
 # MoE layers of megatron-core have no bias; nothing about graphs depends on it.
 TRANSFORMER = "megatron.core.transformer.transformer_config.TransformerConfig"
 ARGUMENTS_OWNER = "arguments"
+CONTAINER = "megatron.bridge.training.config.ConfigContainer"
 CONFIG = {"num_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "add_bias_linear": False}
 FLAGS = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 64 --max-position-embeddings 64"
 FLAGS += " --micro-batch-size 1 --disable-bias-linear"
+SECTIONS: dict[str, dict[str, Any]] = {
+    "model": {**CONFIG, "seq_length": 64, "vocab_size": 128},
+    "train": {"train_iters": 1, "micro_batch_size": 1, "global_batch_size": 1},
+    "scheduler": {"lr_decay_iters": 1},
+    **{name: {} for name in ("optimizer", "logger", "tokenizer", "checkpoint")},
+}
+"""What a container of Megatron-Bridge has to be given."""
 ARGUMENTS = {"num_moe_experts": "num_experts"}
 """Fields of TransformerConfig whose command-line argument has another name."""
 
@@ -102,8 +111,8 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """
     owner = request.get("owner", "")
     read: Read = _command_line if request["reader"] == "command-line" else functools.partial(_config, owner=owner)
-    if owner == ARGUMENTS_OWNER:
-        read = _parsed
+    if owner in (ARGUMENTS_OWNER, CONTAINER):
+        read = _parsed if owner == ARGUMENTS_OWNER else _container
     result: dict[str, Any] = {"id": request["id"], "ok": False, "error": None, "effective": {}, "omitted": ""}
     before = dict(os.environ)
     with warnings.catch_warnings(record=True) as caught:
@@ -165,6 +174,27 @@ def _config(settings: Mapping[str, Any], fields: Mapping[str, Any], owner: str =
     known = {field.name for field in dataclasses.fields(config)}
     usable = {name: value for name, value in {**CONFIG, **fields}.items() if name in known}
     return config(**{**usable, **settings}), sorted(set(fields) - known)
+
+
+def _container(settings: Mapping[str, Any], fields: Mapping[str, Any]) -> tuple[Any, list[str]]:
+    """The validated values of Megatron-Bridge's container, by `section.name`, and the further fields that it lacks."""
+    module, _, name = CONTAINER.rpartition(".")
+    container = getattr(importlib.import_module(module), name)
+    kinds = typing.get_type_hints(container)
+    # Of several classes of models, the first is GPT's.
+    classes = {name: (typing.get_args(kinds[name]) or (kinds[name],))[0] for name in SECTIONS}
+    config = container(**{name: classes[name](**own) for name, own in SECTIONS.items()}, dataset=None)
+    known = {f"{one}.{name}" for one in kinds for name in getattr(getattr(config, one), "__dataclass_fields__", ())}
+    if wrong := sorted(settings.keys() - known):
+        message = f"ConfigContainer has no {wrong[0]}"
+        raise TypeError(message)
+    for name, value in {**fields, **settings}.items():
+        if name in known:
+            section, _, key = name.partition(".")
+            setattr(getattr(config, section), key, value)
+    config.validate()
+    read = {name: functools.reduce(getattr, name.split("."), config) for name in sorted(known)}
+    return types.SimpleNamespace(**read), sorted(fields.keys() - known)
 
 
 # --- the command line -----------------------------------------------------------------------------------

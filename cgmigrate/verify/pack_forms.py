@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cgmigrate.lint.entry_rules import sample_values
-from cgmigrate.lint.rules import Rule, load
+from cgmigrate.lint.rules import Rule, RuleKind, load
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.gone import ARGUMENTS
@@ -41,13 +41,12 @@ def packs_of(folder: str | None) -> tuple[Pack, ...]:
 def _of_entry(old: Setting, rules: Iterable[Rule]) -> Pack:
     """Return the pack of an entry, which has no pairs if no release can build both forms."""
     why = ""
-    if len(old.replaced_by) > 1:
-        why = f"{' and '.join(old.replaced_by)} replace it together"
-    elif not _is_of_megatron(old.owner):
-        why = f"only classes of megatron-core and megatron.training are built, not {old.owner}"
+    if not _is_of_megatron(old.owner):
+        why = f"only classes of Megatron and the container of Megatron-Bridge are built, not {old.owner}"
     elif old.deprecated_in is None or old.deprecated_in > NEWEST:
         why = f"megatron-core {old.deprecated_in} is not released"
-    pairs = () if why else tuple(_pairs(old, _written(old.name, rules)))
+    is_one = len(old.replaced_by) == 1
+    pairs = () if why else tuple(_pairs(old, _written(old.name, rules)) if is_one else _pairs_of_several(old, rules))
     return Pack(old.name, old.path, pairs, old.values, old.deprecated_in, why)
 
 
@@ -68,6 +67,21 @@ def _pairs(old: Setting, written: Sequence[tuple[Any, Values]]) -> Iterator[Pair
             for owner, before, after in _forms(old, new, pair, (last, first)):
                 builds = [Build(last, owner, before, fields), Build(first, owner, after, fields)]
                 yield made(*builds, proves=before is after)
+
+
+def _pairs_of_several(old: Setting, rules: Iterable[Rule]) -> Iterator[Pair]:
+    """Yield the examples that write several settings in place of one, in each release that reads all of them."""
+    releases = [one for one in KNOWN if all(_has(old.owner, name, one) for name in (old.name, *old.replaced_by))]
+    for example in (one for rule in rules if rule.kind is RuleKind.DEPRECATED for one in rule.examples):
+        for before, after in _forms_of(example, "after"):
+            # Where another deprecated name goes too, its own pack says whether that is right.
+            if before.get(old.name) is None or before.keys() - after.keys() != {old.name}:
+                continue
+            fields = {name: value for name, value in before.items() if after.get(name) == value}
+            forms = [{name: one[name] for name in one if name not in fields} for one in (before, after)]
+            for release in releases:
+                both = (Build(release, old.owner, form, fields) for form in forms)
+                yield Pair(next(both), next(both), ("replaced-by",), (old.name,), proves=True)
 
 
 def _samples(old: Setting, written: Sequence[tuple[Any, Values]]) -> Iterator[tuple[Any, Any]]:
@@ -99,7 +113,7 @@ def _is_of_megatron(owner: str) -> bool:
 
 def _has(owner: str, name: str, release: Release) -> bool:
     tables = load_tables()
-    return name in (tables.attributes(release) if owner == ARGUMENTS else tables.fields(owner, release))
+    return name in tables.attributes(release) if owner == ARGUMENTS else bool(tables.field(owner, name, release))
 
 
 def _written(name: str, rules: Iterable[Rule]) -> list[tuple[Any, Values]]:
@@ -114,8 +128,7 @@ def _of_rule(rule: Rule, settings: Catalogue) -> Pack:
     pairs: list[Pair] = []
     for number, example in enumerate(rule.examples):
         key = next((key for key in ("after", "unsafe-after") if key in example), "")
-        forms = zip(_mappings(example, "before"), _mappings(example, key), strict=False) if "from" in example else ()
-        for before, after in forms:
+        for before, after in _forms_of(example, key) if "from" in example else ():
             pairs += _pairs_of_example(before, after, example["from"], settings, ("examples", number))
     return Pack(rule.id, rule.path, tuple(pairs))
 
@@ -144,6 +157,11 @@ def _pairs_of_example(
 # --- what an example writes -----------------------------------------------------------------------------
 
 
+def _forms_of(example: Mapping[str, Any], key: str) -> Iterator[tuple[Values, Values]]:
+    """Return each mapping of an example before and after."""
+    return zip(_mappings(example, "before"), _mappings(example, key), strict=False)
+
+
 def _mappings(example: Mapping[str, Any], key: str) -> list[Values]:
     """Return the flags of a command line, the arguments of each call, or each mapping without those inside it.
 
@@ -151,7 +169,7 @@ def _mappings(example: Mapping[str, Any], key: str) -> list[Values]:
     """
     read = {"shell": _of_shell, "python": _of_python, "yaml": _of_yaml}.get(example["syntax"])
     try:
-        return list(read(example[key])) if read and key else []
+        return list(read(example[key])) if read and key in example else []
     except (RuleError, SyntaxError, ValueError):
         return []
 

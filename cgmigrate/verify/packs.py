@@ -1,9 +1,9 @@
 """Judge of packs: the old and the new form of a setting, built by real releases on a CPU and compared.
 
-A pack is an entry of the catalogue with one replacement, or the examples of a rule that deletes a setting or writes a
-default. Each of its values makes pairs of forms. A pair *proves* that both mean the same where one release reads
-both, or where the same words of a command line set both names. Old and new in two releases without such a link are
-*accepted*: values arrive, and no other field differs.
+A pack is an entry of the catalogue with its replacement, or the examples of a rule that deletes a setting, writes a
+default or writes several settings for one. Each value or example makes pairs of forms. A pair *proves* that both mean
+the same where one release reads both, or where the same words of a command line set both names. Old and new in two
+releases without such a link are *accepted*: values arrive, and no other field differs.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ MODULES = {
     "OptimizerConfig": "megatron.core.optimizer.optimizer_config",
     "DistributedDataParallelConfig": "megatron.core.distributed.distributed_data_parallel_config",
     "InferenceConfig": "megatron.core.inference.config",
+    "bridge.ConfigContainer": "megatron.bridge.training.config",
 }
-"""The classes of megatron-core that hold settings, each with its module."""
+"""The classes that hold settings, each with its module."""
 
 Values = Mapping[str, Any]
 Key = tuple[Release, str]
@@ -70,7 +71,7 @@ class Build:
         module = MODULES.get(self.owner, "megatron.training.config")
         request = {
             "reader": "command-line" if of_arguments else "config",
-            "owner": "arguments" if of_arguments else f"{module}.{self.owner.removeprefix('training.')}",
+            "owner": "arguments" if of_arguments else f"{module}.{self.owner.rpartition('.')[2]}",
             "settings": {name: value for name, value in self.settings.items() if value != ABSENT},
             "fields": self.fields,
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from click.testing import Result
 from cgmigrate.megatron.rule_data import rules_folder, upgrade_rules
 from cgmigrate.verify.mcore import Home, MCoreError, homes_of, installed
 from cgmigrate.verify.pack_forms import packs_of
-from cgmigrate.verify.packs import PROVED, UNTESTED, WRONG, Pack, Verdict, judge
+from cgmigrate.verify.packs import PROVED, UNTESTED, WRONG, Pack, Pair, Verdict, judge
 from tests.support.files import write
 from tests.support.paths import FETCHED
 from tests.support.release_judges import read_in_forks
@@ -69,6 +70,12 @@ sources: [the parsers]
 """
 
 
+def of_layers(pair: Pair) -> Pair:
+    """A pair whose new form captures layers in inference, where the old one captures the block."""
+    after = {name: "layer" if value == "block" else value for name, value in pair.after.settings.items()}
+    return replace(pair, after=replace(pair.after, settings=after))
+
+
 @pytest.fixture(scope="module")
 def verdicts(homes: Mapping[str, Home], tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[Verdict]]:
     """The verdicts on what ships, on wrong packs, and on values that are deleted; each release is started once."""
@@ -81,6 +88,8 @@ def verdicts(homes: Mapping[str, Home], tmp_path_factory: pytest.TempPathFactory
         write(folder / "settings/use_legacy_models.yaml", LEGACY)
         write(folder / "UPG207.yaml", rule.replace("use_legacy_models: false", f"use_legacy_models: {value}"))
         packs[value] = packs_of(str(folder))
+    (several,) = (pack for pack in packs["shipped"] if pack.name == "cuda_graph_scope")
+    packs["several"] = (replace(several, pairs=tuple(map(of_layers, several.pairs))),)
     judged = iter(judge([pack for some in packs.values() for pack in some], homes))
     return {key: [next(judged) for _ in some] for key, some in packs.items()}
 
@@ -97,7 +106,15 @@ def test_what_ships_is_what_the_releases_do(verdicts: Mapping[str, list[Verdict]
     assert {one.name for one in verdicts["shipped"]} >= PROOFS.keys()
     proved = {one.name: {*parts(one.reason)} for one in verdicts["shipped"] if one.verdict == PROVED}
     assert {name for name, compared in proved.items() if not compared <= {*parts(PROOFS[name])}} == set()
-    assert {"moe_router_padding_for_fp8", "hybrid_override_pattern", "tokenizer_metadata", "UPG207"} <= proved.keys()
+    named = {"cuda_graph_scope", "moe_router_padding_for_fp8", "hybrid_override_pattern", "UPG207"}
+    assert named | {"tokenizer_metadata"} <= proved.keys()
+
+
+def test_several_settings_for_one_that_capture_something_else_are_refused(
+    verdicts: Mapping[str, list[Verdict]],
+) -> None:
+    (verdict,) = verdicts["several"]
+    assert verdict.verdict == WRONG and "inference_cuda_graph_scope is " in verdict.reason
 
 
 @pytest.mark.parametrize("key", WRONG_PACKS)
