@@ -75,7 +75,8 @@ class FileSearch:
 
     @cached_property
     def _has_untracked(self) -> bool:
-        return bool(self._listed("--others", "--exclude-standard", "--directory"))
+        # A folder that ignores itself, as tools write them, has no file.
+        return bool(self._listed("--others", "--exclude-standard"))
 
     def _listed(self, *options: str) -> list[str]:
         listed = run_git(self.top, "ls-files", "-z", *options)
