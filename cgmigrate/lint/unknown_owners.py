@@ -115,7 +115,7 @@ def _message(site: Site, key: str, *, is_common: bool) -> str:
         return f"cannot tell whether `{key}` is megatron-core's: `{name}` is not known as a Megatron class"
     named = name.removeprefix(DICT)
     which = f"the dictionary `{named}`" if named not in ("", "?") else "this place"
-    return f"cannot tell whether `{key}` is megatron-core's: nothing shows that {which} reaches a TransformerConfig"
+    return f"cannot tell whether `{key}` is megatron-core's: cgmigrate does not see {which} reach a TransformerConfig"
 
 
 def _if_megatrons(advice: str, site: Site, when: str = "") -> str:

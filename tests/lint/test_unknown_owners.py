@@ -34,11 +34,11 @@ OTHERS = "other systems have a setting of this name, too"
         ),
         (
             PythonDocument("import megatron\nengine = {'enable_cuda_graph': True}\n"),
-            "nothing shows that the dictionary `engine` reaches a TransformerConfig",
+            "cgmigrate does not see the dictionary `engine` reach a TransformerConfig",
         ),
         (
             PythonDocument("import megatron\nstart({'enable_cuda_graph': True})\n"),
-            "nothing shows that this place reaches a TransformerConfig",
+            "cgmigrate does not see this place reach a TransformerConfig",
         ),
     ],
     ids=["a mapping", "an object", "a result", "a conditional value", "a dictionary", "a dictionary without a name"],

@@ -6,7 +6,7 @@ import ast
 from enum import Enum
 
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
-from cgmigrate.documents.python.source import last_name
+from cgmigrate.documents.python.source import dotted, last_name
 from cgmigrate.megatron.catalogue import Setting, load
 from cgmigrate.megatron.settings import ENABLE, IMPL, LAYER_MODULES, MODULES, SCOPE
 
@@ -27,10 +27,12 @@ def kind_of(owner: ast.expr | None) -> HolderKind:
     """Return the kind of an object, by its name."""
     if owner is None:
         return HolderKind.UNKNOWN
+    names = dotted(owner).lower().split(".")
     last = last_name(owner.func if isinstance(owner, ast.Call) else owner).lower()
     if last in ("args", "get_args"):
         return HolderKind.ARGS
-    if last == "model" or last.endswith("provider"):
+    # NeMo's recipes have the configuration below the model, as built models do.
+    if last == "model" or last.endswith("provider") or any("recipe" in name for name in names[:-1]):
         return HolderKind.RECIPE
     return HolderKind.CONFIG if last.endswith(("model", "config", "cfg", "conf")) else HolderKind.UNKNOWN
 

@@ -276,7 +276,7 @@ class _UseProblems:
         above = self.source.parent(node)
         if isinstance(above, ast.ClassDef):
             inherits = any(_is_configuration(self.names.resolve(dotted(base))) for base in above.bases)
-            how = f"delete the field: `{above.name}` inherits the new ones; change what sets or reads it with it"
+            how = f"delete it: `{above.name}` inherits the new fields; not fixed: what sets or reads it has to change"
             self._definition(node, name, f"the field `{name}` of `{above.name}`", how if inherits else "")
         else:
             self.report.skip(node, name, OWN)
