@@ -12,8 +12,8 @@ import pytest
 from cgmigrate.verify.config_probe import CONTAINER, SECTIONS, answer
 
 Sections = {
-    name: dataclasses.make_dataclass(name, [*((key, Any, None) for key in given), ("eval_interval", int | None, None)])
-    for name, given in SECTIONS.items()
+    name: dataclasses.make_dataclass(name, [*((key, Any, None) for key in section), ("eval_interval", int | None, None)])
+    for name, section in SECTIONS.items()
 }
 Validation = dataclasses.make_dataclass("Validation", [("eval_interval", int, 1000)])
 
@@ -45,10 +45,10 @@ def read(settings: dict[str, Any], fields: dict[str, Any] | None = None) -> dict
     return answer({"id": 0, "reader": "config", "owner": CONTAINER, "settings": settings, "fields": fields or {}})
 
 
-def test_without_settings_it_has_what_it_has_to_be_given() -> None:
+def test_without_settings_it_has_what_it_needs() -> None:
     result = read({})
-    given = {f"{name}.{key}": value for name, section in SECTIONS.items() for key, value in section.items()}
-    assert result["ok"] and result["effective"].items() >= given.items()
+    needed = {f"{name}.{key}": value for name, section in SECTIONS.items() for key, value in section.items()}
+    assert result["ok"] and result["effective"].items() >= needed.items()
     assert result["effective"]["validation.eval_interval"] == 1000
 
 
