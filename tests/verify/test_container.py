@@ -1,4 +1,4 @@
-"""Megatron-Bridge's container, as the judge of packs builds it: here with a stand-in of its sections."""
+"""Megatron-Bridge's container, as the judge of packs builds it, with a stand-in for its sections."""
 
 from __future__ import annotations
 
