@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -87,6 +88,8 @@ _CUTS_NAMES = re.compile(
     r"\br?partition\(\s*[\"'][_-]|\br?split\(\s*[\"'][_-]|\bremoveprefix\(|\[(?:\d+|len\([^()]*\)):\]|\$\{\w+#"
 )
 _MEGATRON = ("megatron", "mcore", "nemo")
+_CONTAINERS = ("omegaconf", "hydra", "box", "easydict", "ml_collections")
+"""Packages whose classes take any keys."""
 _LOADS = re.compile(r"[\w.]*load\w*\(")
 _WORDS_ALONE = re.compile(r"(?:^|[\[,{]|:\s|^\s*-\s)\s*[\"']?-[^\"'\],]*$")
 """Before a flag in YAML that is in a list, or in a text that begins with flags: no command with its program."""
@@ -471,7 +474,18 @@ class OpenPlaces:
         texts |= {
             path: self.texts.text(path) for path in defining if path.endswith(CODE) and not is_part_of_megatron(path)
         }
-        return [(path, *one) for path, text in texts.items() for one in whole_uses_in(text, keys, names, file, passed)]
+        uses = ((path, *one) for path, text in texts.items() for one in whole_uses_in(text, keys, names, file, passed))
+        return [(path, line, use) for path, line, use, package in uses if not package or self._is_foreign(package)]
+
+    def _is_foreign(self, package: str) -> bool:
+        """Return whether a package is neither Megatron's nor one of the standard library or the checkout."""
+        known = package in sys.stdlib_module_names or package.startswith(_MEGATRON) or package in _CONTAINERS
+        return not known and package not in self._own_names
+
+    @cached_property
+    def _own_names(self) -> frozenset[str]:
+        """The names of the folders and modules of the checkout."""
+        return frozenset(part.removesuffix(".py") for path in self.texts.paths() for part in path.split("/"))
 
     @remembered
     def _tests_of(self, names: frozenset[str], texts: ProjectTexts) -> list[tuple[OpenPlace, bool]]:

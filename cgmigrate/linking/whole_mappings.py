@@ -40,15 +40,17 @@ Passed = frozenset[tuple[str, int, int]]
 
 def whole_uses_in(
     text: str, keys: Sequence[str], names: Collection[str], file: str, passed: Passed = frozenset()
-) -> Iterator[tuple[int, str]]:
+) -> Iterator[tuple[int, str, str]]:
     """Yield the code that uses all of a mapping: of a file of this name, below some keys, of which names change.
 
-    The file is loaded there, or functions get a part of it.
+    The file is loaded there, or functions get a part of it. With the code of `Class(**model)` comes the package of the
+    class: only what knows it can say whether that takes other names.
     """
     tree = parsed(text)
     if tree is not None:
-        for node in _Code(tree, tuple(keys), frozenset(names), file, passed).uses():
-            yield node.lineno, ast.unparse(node)[:60]
+        code = _Code(tree, tuple(keys), frozenset(names), file, passed)
+        for node, package in code.uses():
+            yield node.lineno, ast.unparse(node)[:60], package
 
 
 def passed_in(text: str, keys: Sequence[str], file: str) -> Passed:
@@ -145,11 +147,18 @@ class _Code:
 
     # --- uses -------------------------------------------------------------------------------------
 
-    def uses(self) -> Iterator[ast.expr]:
-        """Yield the uses of the mapping as a whole."""
+    def uses(self) -> Iterator[tuple[ast.expr, str]]:
+        """Yield the uses of the mapping as a whole, and the package of what gets it as keywords."""
         for node in walk(self.tree):
-            if isinstance(node, ast.expr) and self._depth(node) == len(self.keys) and (use := self._use(node)):
-                yield use
+            if not isinstance(node, ast.expr) or self._depth(node) != len(self.keys):
+                continue
+            match self.parents.get(node):
+                case ast.keyword(arg=None) as unpacked if isinstance(call := self.parents[unpacked], ast.Call):
+                    if package := self._package_of(call.func):
+                        yield call, package
+                case _:
+                    if use := self._use(node):
+                        yield use, ""
 
     def passes(self) -> Iterator[tuple[str, int, int]]:
         """Yield the functions of other files that get a part of the file."""
@@ -169,6 +178,16 @@ class _Code:
                 return item if self._is_made(key) else None
             case _:
                 return self._use_of_view(node, "keys", is_mapping=True)
+
+    def _package_of(self, function: ast.expr) -> str:
+        """Return the package from which code imports a function or a class; empty for another one."""
+        first = dotted(function).partition(".")[0]
+        for node in walk(self.tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)) and not getattr(node, "level", 0):
+                for one in node.names:
+                    if (one.asname or one.name.partition(".")[0]) == first:
+                        return (getattr(node, "module", None) or one.name).partition(".")[0]
+        return ""
 
     def _use_of_view(self, node: ast.expr, view: str, *, is_mapping: bool = False) -> ast.expr | None:
         """Return what goes through entries, unless it treats all of them as they are."""

@@ -10,7 +10,7 @@ LOADED = "import os, yaml\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
 
 
 def _uses(code: str, keys: tuple[str, ...] = ("model",)) -> list[int]:
-    return [line for line, _ in whole_uses_in(LOADED + code, keys, NAMES, "conf.yaml")]
+    return [line for line, _, package in whole_uses_in(LOADED + code, keys, NAMES, "conf.yaml") if not package]
 
 
 @from_table
