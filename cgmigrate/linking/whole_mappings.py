@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from cgmigrate.documents.python.name_resolution import names_of
 from cgmigrate.documents.python.nodes import parents_in, parsed, walk
 from cgmigrate.documents.python.scopes import returned_by
 from cgmigrate.documents.python.source import dotted, last_name
@@ -154,7 +155,7 @@ class _Code:
                 continue
             match self.parents.get(node):
                 case ast.keyword(arg=None) as unpacked if isinstance(call := self.parents[unpacked], ast.Call):
-                    if package := self._package_of(call.func):
+                    if package := names_of(self.tree, "").imported(dotted(call.func)).partition(".")[0]:
                         yield call, package
                 case _:
                     if use := self._use(node):
@@ -178,16 +179,6 @@ class _Code:
                 return item if self._is_made(key) else None
             case _:
                 return self._use_of_view(node, "keys", is_mapping=True)
-
-    def _package_of(self, function: ast.expr) -> str:
-        """Return the package from which code imports a function or a class; empty for another one."""
-        first = dotted(function).partition(".")[0]
-        for node in walk(self.tree):
-            if isinstance(node, (ast.Import, ast.ImportFrom)) and not getattr(node, "level", 0):
-                for one in node.names:
-                    if (one.asname or one.name.partition(".")[0]) == first:
-                        return (getattr(node, "module", None) or one.name).partition(".")[0]
-        return ""
 
     def _use_of_view(self, node: ast.expr, view: str, *, is_mapping: bool = False) -> ast.expr | None:
         """Return what goes through entries, unless it treats all of them as they are."""
