@@ -88,8 +88,6 @@ _CUTS_NAMES = re.compile(
     r"\br?partition\(\s*[\"'][_-]|\br?split\(\s*[\"'][_-]|\bremoveprefix\(|\[(?:\d+|len\([^()]*\)):\]|\$\{\w+#"
 )
 _MEGATRON = ("megatron", "mcore", "nemo")
-_CONTAINERS = ("omegaconf", "hydra", "box", "easydict", "ml_collections")
-"""Packages whose classes take any keys."""
 _LOADS = re.compile(r"[\w.]*load\w*\(")
 _WORDS_ALONE = re.compile(r"(?:^|[\[,{]|:\s|^\s*-\s)\s*[\"']?-[^\"'\],]*$")
 """Before a flag in YAML that is in a list, or in a text that begins with flags: no command with its program."""
@@ -479,12 +477,11 @@ class OpenPlaces:
 
     def _is_foreign(self, package: str) -> bool:
         """Return whether a package is neither Megatron's nor one of the standard library or the checkout."""
-        known = package in sys.stdlib_module_names or package.startswith(_MEGATRON) or package in _CONTAINERS
+        known = package.startswith((*_MEGATRON, "omegaconf")) or package in sys.stdlib_module_names
         return not known and package not in self._own_names
 
     @cached_property
     def _own_names(self) -> frozenset[str]:
-        """The names of the folders and modules of the checkout."""
         return frozenset(part.removesuffix(".py") for path in self.texts.paths() for part in path.split("/"))
 
     @remembered
