@@ -87,12 +87,8 @@ def _patched_method(text: str) -> re.Match[str] | None:
 _PROSE = (".md", ".mdx", ".rst", ".txt")
 
 
-def replacement_of(names: Iterable[str], texts: ProjectTexts) -> str:
-    """Return where a project may replace one of some names, each with its module, in words; empty for nowhere."""
-    return next(_replacements(names, texts), "")
-
-
-def _replacements(names: Iterable[str], texts: ProjectTexts) -> Iterator[str]:
+def replacements_of(names: Iterable[str], texts: ProjectTexts) -> Iterator[str]:
+    """Yield where a project may replace one of some names, each with its module, in words."""
     for full in names:
         module, _, name = full.rpartition(".")
         for path in texts.holding((name, module)):

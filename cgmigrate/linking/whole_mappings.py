@@ -44,8 +44,7 @@ def whole_uses_in(
 ) -> Iterator[tuple[int, str, str]]:
     """Yield the code that uses all of a mapping: of a file of this name, below some keys, of which names change.
 
-    The file is loaded there, or functions get a part of it. With the code of `Class(**model)` comes the package of the
-    class: only what knows it can say whether that takes other names.
+    The file is loaded there, or functions get a part of it. With `Class(**model)` comes the package of the class.
     """
     tree = parsed(text)
     if tree is not None:

@@ -75,13 +75,13 @@ def _reason(place: OpenPlace, fix: FixOutline) -> str:
 
 def _replaced_names(examined: ExaminedFile, related: RelatedFiles) -> dict[int, str]:
     """Return why fixes of imports are unsafe, by problem: the project puts something else in the place of a name."""
-    from cgmigrate.linking.class_changes import replacement_of
+    from cgmigrate.linking.class_changes import replacements_of
 
     moved = [problem for problem, _ in examined.problems if problem.replacement and problem.replaced_names]
     if not moved:
         return {}
     texts = related.open_places(examined.path).texts
-    why = {problem.index: replacement_of(problem.replaced_names, texts) for problem in moved}
+    why = {problem.index: next(replacements_of(problem.replaced_names, texts), "") for problem in moved}
     return {index: reason for index, reason in why.items() if reason}
 
 

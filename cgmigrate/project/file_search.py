@@ -75,8 +75,7 @@ class FileSearch:
 
     @cached_property
     def _has_untracked(self) -> bool:
-        # A folder that ignores itself, as tools write them, has no file.
-        return bool(self._listed("--others", "--exclude-standard"))
+        return bool(self._listed("--others", "--exclude-standard"))  # `--directory` has folders that ignore themselves
 
     def _listed(self, *options: str) -> list[str]:
         listed = run_git(self.top, "ls-files", "-z", *options)

@@ -12,7 +12,7 @@ import pytest
 from cgmigrate.verify.config_probe import CONTAINER, SECTIONS, answer
 
 Sections = {
-    name: dataclasses.make_dataclass(name, [*((key, Any, None) for key in section), ("eval_interval", int | None, None)])
+    name: dataclasses.make_dataclass(name, [(key, Any, None) for key in (*section, "eval_interval")])
     for name, section in SECTIONS.items()
 }
 Validation = dataclasses.make_dataclass("Validation", [("eval_interval", int, 1000)])

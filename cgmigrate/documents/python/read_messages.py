@@ -27,12 +27,11 @@ def kind_of(owner: ast.expr | None) -> HolderKind:
     """Return the kind of an object, by its name."""
     if owner is None:
         return HolderKind.UNKNOWN
-    names = dotted(owner).lower().split(".")
     last = last_name(owner.func if isinstance(owner, ast.Call) else owner).lower()
     if last in ("args", "get_args"):
         return HolderKind.ARGS
     # NeMo's recipes have the configuration below the model, as built models do.
-    if last == "model" or last.endswith("provider") or any("recipe" in name for name in names[:-1]):
+    if last == "model" or last.endswith("provider") or "recipe" in dotted(owner).lower().rpartition(".")[0]:
         return HolderKind.RECIPE
     return HolderKind.CONFIG if last.endswith(("model", "config", "cfg", "conf")) else HolderKind.UNKNOWN
 
