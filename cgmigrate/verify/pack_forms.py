@@ -20,7 +20,7 @@ from cgmigrate.megatron.setting import Setting, flag_of
 from cgmigrate.megatron.tables import SWITCHES
 from cgmigrate.megatron.tables import load as load_tables
 from cgmigrate.megatron.versions import parse_release
-from cgmigrate.verify.packs import MODULES, Build, Pack, Pair, Values
+from cgmigrate.verify.packs import BRIDGE, MODULES, Build, Pack, Pair, Values
 
 
 def packs_of(folder: str | None) -> tuple[Pack, ...]:
@@ -108,7 +108,7 @@ def _forms(
 
 
 def _is_of_megatron(owner: str) -> bool:
-    return owner in MODULES or owner.startswith("training.")
+    return owner in (*MODULES, BRIDGE) or owner.startswith("training.")
 
 
 def _has(owner: str, name: str, release: Release) -> bool:

@@ -36,9 +36,9 @@ MODULES = {
     "OptimizerConfig": "megatron.core.optimizer.optimizer_config",
     "DistributedDataParallelConfig": "megatron.core.distributed.distributed_data_parallel_config",
     "InferenceConfig": "megatron.core.inference.config",
-    "bridge.ConfigContainer": "megatron.bridge.training.config",
 }
-"""The classes that hold settings, each with its module."""
+"""The classes of megatron-core that hold settings, each with its module."""
+BRIDGE = "bridge.ConfigContainer"
 
 Values = Mapping[str, Any]
 Key = tuple[Release, str]
@@ -68,7 +68,7 @@ class Build:
     def key(self) -> Key:
         """The release, and the request of the probe as JSON."""
         of_arguments = self.owner == ARGUMENTS
-        module = MODULES.get(self.owner, "megatron.training.config")
+        module = MODULES.get(self.owner, f"megatron.{'bridge.' if self.owner == BRIDGE else ''}training.config")
         request = {
             "reader": "command-line" if of_arguments else "config",
             "owner": "arguments" if of_arguments else f"{module}.{self.owner.rpartition('.')[2]}",
