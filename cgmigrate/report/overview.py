@@ -109,10 +109,10 @@ def _applicability(reported: Reported) -> Applicability | None:
 
 
 def left_by_folder(diagnostics: Sequence[Reported]) -> list[str]:
-    """Return the diagnostics that `cgmigrate fix` leaves, counted by folder and rule; empty for a single folder."""
+    """Return the diagnostics without a fix, counted by folder and rule; empty for a single folder."""
     left: dict[str, Counter[str]] = {}
     for reported in diagnostics:
-        if not reported.applied:
+        if reported.diagnostic.fix is None:
             left.setdefault(_folder(reported), Counter()).update(rule.code for rule in reported.rules)
     if len(left) < 2:
         return []
