@@ -223,8 +223,12 @@ class _Move:
         before = {name for site in self._mappings.values() for name in site.own}
         for file in self._files:
             if isinstance(file.document, PythonDocument):
+                listed = {place.name for place in _places_in(file, new)}
+                # In a list of keys without the old name, this has no effect.
+                beside = {name for name in every if all(old in listed for old in new if name in new[old])}
                 for place in _places_in(file, every):
-                    is_list = place.form in (KeyForm.FIELD, KeyForm.ELEMENT, KeyForm.SHOWN)
+                    is_list = place.form in (KeyForm.FIELD, KeyForm.SHOWN)
+                    is_list = is_list or (place.form is KeyForm.ELEMENT and place.name in beside)
                     is_known = is_list or (place.name in before and not self._is_added(place.name))
                     if not is_known:
                         line = place.span.lines(file.document.text)[0]

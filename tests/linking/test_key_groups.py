@@ -119,6 +119,15 @@ def test_the_diagnostics_of_both_files_name_the_other(project: Path, cgmigrate) 
     assert "pkg/setup.py" in stdout and "changed together with " in stdout
 
 
+def test_an_old_key_that_code_does_not_copy_stays_where_the_new_one_would_be_copied(project: Path, cgmigrate) -> None:
+    write(project / "pkg/setup.py", EXAMPLE.replace('"enable_cuda_graph", "external', '"cuda_graph_impl", "other'))
+    filled = write(project / "conf/recipe.yaml", CAPTURED)
+    staged(project)
+    assert applied(project) == {}
+    cgmigrate("fix", ".")
+    assert filled.read_text() == CAPTURED
+
+
 TYPED = """
 from typing import NotRequired, TypedDict
 
