@@ -15,7 +15,8 @@ from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.source import dotted
 
 _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "model_dump", "dir", "getmembers")
-VIEWS = ("__dict__", *(f"{one}{gap}(" for one in _VIEWS for gap in ("", " ")))
+_TABLES = ("__dict__", "__annotations__", "__dataclass_fields__", "__match_args__")
+VIEWS = (*_TABLES, *(f"{one}{gap}(" for one in _VIEWS for gap in ("", " ")))
 """One of them is in code that goes through the attributes of an object."""
 _ENTRIES = ("items", "values", "keys")
 _CONVERTS = "to_container"
@@ -134,7 +135,7 @@ def _filter(iterated: ast.expr, *, by_truth: bool) -> EntryFilter:
 def _is_of_object(node: ast.expr) -> bool:
     """Return whether an expression has all attributes of an object in it."""
     return any(
-        one.attr == "__dict__" if isinstance(one, ast.Attribute) else dotted(one.func).rpartition(".")[2] in _VIEWS
+        one.attr in _TABLES if isinstance(one, ast.Attribute) else dotted(one.func).rpartition(".")[2] in _VIEWS
         for one in walk(node)
         if isinstance(one, ast.Call | ast.Attribute)
     )
@@ -244,7 +245,7 @@ def _is_view(node: ast.AST, own: Collection[str]) -> bool:
             return not isinstance(of, (ast.Dict, ast.DictComp)) and (_is_view(of, own) or not _is_other(of, own))
         case ast.Call(func=func, args=[of, *_]) if dotted(func).rpartition(".")[2] in _VIEWS:
             return not _is_other(of, own)
-        case ast.Attribute(attr="__dict__", value=of):
+        case ast.Attribute(attr=attribute, value=of) if attribute in _TABLES:
             return not _is_other(of, own)
     return False
 

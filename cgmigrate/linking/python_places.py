@@ -18,7 +18,6 @@ from cgmigrate.project.paths import is_test
 
 _SPEAKS = frozenset(("print", "warn", "warning", "info", "debug", "error", "exception", "critical", "fail", "skip"))
 """Functions that show a text to people."""
-_OBJECTS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Starred)
 _FILLED = re.compile(r"%\(|\{\w|\$\w|^\w+$")
 """A text that is filled in before, or that is a name alone."""
 
@@ -46,7 +45,7 @@ class _Code:
         self.path, self.sought, self.catalogue = path, sought, sought.catalogue
         self._keywords, self._parsed = _keywords_of_megatron(tree), _parsed_arguments(tree)
         self._is_test = is_test(path)
-        self._beside = frozenset[int]() if self._is_test else _keywords_beside_objects(tree)
+        self._others = frozenset[int]() if self._is_test else _keywords_of_others(tree)
         self._tables = _keys_of_dicts(tree) if self._is_test else frozenset()
         self._shown, self._compared = _shown_texts(tree), _compared_texts(tree)
 
@@ -65,7 +64,7 @@ class _Code:
             case ast.arg(arg=name):
                 yield from self._named(node.lineno, name, PlaceKind.PARAMETER)
             case ast.keyword(arg=str(name)):
-                kind = PlaceKind.CODE if id(node) in self._beside else PlaceKind.PARAMETER
+                kind = PlaceKind.CODE if id(node) in self._others else PlaceKind.PARAMETER
                 yield from self._named(node.lineno, name, PlaceKind.KEYWORD if id(node) in self._keywords else kind)
             case ast.MatchClass(kwd_attrs=names):
                 for name in names:
@@ -119,8 +118,8 @@ def _keywords_of_megatron(tree: ast.Module) -> set[int]:
     return keywords
 
 
-def _keywords_beside_objects(tree: ast.Module) -> frozenset[int]:
-    """Return the keywords of calls that may set them on what they get: no class, no parameter of the file."""
+def _keywords_of_others(tree: ast.Module) -> frozenset[int]:
+    """Return the keywords of calls that may set them on something: of no class, no parameter of the file."""
     functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)]
     known = {(one.name, part.arg) for one in functions for part in walk(one.args) if isinstance(part, ast.arg)}
     calls = [(last_name(one.func), one) for one in walk(tree) if isinstance(one, ast.Call)]
@@ -128,8 +127,7 @@ def _keywords_beside_objects(tree: ast.Module) -> frozenset[int]:
         id(one)
         for name, call in calls
         for one in call.keywords
-        for other in (*call.args, *(keyword.value for keyword in call.keywords if keyword is not one))
-        if isinstance(other, _OBJECTS) and not name[:1].isupper() and (name, one.arg) not in known
+        if not name[:1].isupper() and (name, one.arg) not in known
     )
 
 

@@ -86,7 +86,8 @@ def _of_object(run: FlowRun, owner: Object, name: str) -> object:
 
 def _unset(run: FlowRun, owner: Object, name: str) -> object:
     """Return an attribute that nothing has set."""
-    if name in KEPT_STATE and not (owner.is_bare or _is_mock(owner)):
+    is_mock = isinstance(owner.of, External) and owner.of.name.endswith(("Mock", "patch"))
+    if name in KEPT_STATE and not (owner.is_bare or is_mock):
         # A test of an object that keeps the old scope is not about its modules.
         is_other_test = run.is_test and name == MODULES and owner.fields.get(SCOPE)
         if (owner.is_argument and name in TRACKERS) or is_other_test:
@@ -111,10 +112,6 @@ def _part(owner: Object, name: str) -> object:
     made = Object(f"{owner.key}.{name}", is_argument=owner.is_argument, is_part=True, is_foreign=owner.is_foreign)
     owner.fields[name] = made
     return made
-
-
-def _is_mock(owner: Object) -> bool:
-    return isinstance(owner.of, External) and owner.of.name.endswith(("Mock", "patch"))
 
 
 def _of_class(run: FlowRun, owner: Class, name: str, instance: Object | None) -> object:

@@ -327,6 +327,8 @@ def _external(run: FlowRun, name: str, positional: list[object], named: dict[str
         return stand_in
     if last in _EXTERNAL and positional:
         return _EXTERNAL[last](run, positional, named)
+    if run.is_reading and last in _SHOWING:
+        run.event("calls", name, positional, named)
     if last in _PASSING or last in _SHOWING:
         return positional[0] if positional and isinstance(positional[0], (Function, Bound)) else External(name)
     if enumeration(External(name)):
@@ -363,7 +365,7 @@ def _unknown(
     """
     if run.is_test and _names_setting(positional, _OLD_NAMES) and not is_plain(positional):
         raise NotFollowedError("it passes a setting's name and an unknown value to code that cgmigrate does not follow")
-    if run.is_reading and name.rpartition(".")[2] not in _SHOWING:
+    if run.is_reading:
         run.event("calls", name, positional, named)
     if KEPT_STATE & named.keys():
         return _external(run, f"{name}.Made", positional, named)
@@ -393,7 +395,10 @@ def _object(run: FlowRun, function: Object, positional: list[object], named: dic
         method = attributes.read(run, function, "__call__", Builtin("none"))
         if isinstance(method, Bound):
             return call(run, method, positional, named)
-    _assert(run, function.key.rpartition(".")[2], positional)
+    last = function.key.rpartition(".")[2]
+    _assert(run, last, positional)
+    if any(isinstance(one, str) and one in _OLD_NAMES for one in positional):
+        raise NotFollowedError(f"it passes the name of a setting to `{last}`")
     return _unknown(run, function.key, positional, named, is_external=True)
 
 
@@ -464,7 +469,7 @@ def _builtin(run: FlowRun, name: str, positional: list[object], named: dict[str,
     if name in ("list", "tuple", "set", "dict", "frozenset"):
         return _collection(run, name, positional, named)
     if name in _SHOWING:
-        return None
+        return _external(run, name, positional, named)
     if name in ("staticmethod", "classmethod") and positional:
         return positional[0]
     if name in ("exec", "eval") and any(map(_needs_whole, positional)):

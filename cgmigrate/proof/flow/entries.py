@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.project.paths import is_test
-from cgmigrate.proof.flow.calls import HANDLERS, call_function, defaults_of
+from cgmigrate.proof.flow.calls import HANDLERS, defaults_of
 from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module
@@ -26,7 +26,7 @@ from cgmigrate.proof.flow.run import (
     state_of,
 )
 from cgmigrate.proof.flow.slices import AnyFunction, functions_in
-from cgmigrate.proof.flow.statements import execute
+from cgmigrate.proof.flow.statements import decorated, execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
 from cgmigrate.proof.flow.values import Class, External, Function, Object, Scope, Unknown, shown
 from cgmigrate.proof.flow.world import SETTINGS
@@ -222,7 +222,10 @@ def _start(entry: Entry, run: FlowRun, module: Module) -> object:
         raise NotFollowedError("its file does not define it")
     function = _function(entry, run, module, node)
     named = dict(_arguments(run, function, node))
-    return call_function(run, function, [], named)
+    # Pytest's decorators give a test its arguments.
+    is_plain = function.owner is not None or run.is_test
+    called = function if is_plain else decorated(Evaluator(run, module, Scope()), node, function)
+    return run.call(called, [], named)
 
 
 def _function(entry: Entry, run: FlowRun, module: Module, node: AnyFunction) -> Function:

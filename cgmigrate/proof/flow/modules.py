@@ -283,7 +283,7 @@ def _bind_try(statement: ast.Try, module: Module) -> None:
     imports = [one for one in statement.body if isinstance(one, (ast.Import, ast.ImportFrom))]
     handlers = statement.handlers
     is_known = len(imports) == len(statement.body) and not statement.orelse and not statement.finalbody
-    if not is_known or len(handlers) != 1 or not _catches_import(handlers[0]):
+    if not is_known or len(handlers) != 1 or getattr(handlers[0].type, "id", "") not in _IMPORT_ERRORS:
         _bind_unknown(statement, module)
         return
     otherwise = {
@@ -296,10 +296,6 @@ def _bind_try(statement: ast.Try, module: Module) -> None:
     for other in handlers[0].body:
         if not isinstance(other, ast.Assign):
             _bind_unknown(other, module)
-
-
-def _catches_import(handler: ast.ExceptHandler) -> bool:
-    return isinstance(handler.type, ast.Name) and handler.type.id in _IMPORT_ERRORS
 
 
 def _bind_unknown(statement: ast.stmt, module: Module) -> None:

@@ -204,6 +204,7 @@ class Proofs:
         These get what the modules give them.
         """
         called = {name for name in own.functions if name.startswith("_") or name not in own.writers} & own.defined
+        called |= own.made
         known = {one.path for one in code}
         others = [path for path in self.files_with(called) if path not in known and not is_test(path)]
         return [one for path in others if (one := self.modules.read(path)) is not None]

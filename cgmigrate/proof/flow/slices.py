@@ -27,7 +27,6 @@ _COLLECTING = frozenset(
     ("append", "extend", "update", "add", "insert", "pop", "remove", "clear", "setdefault", "sort", "discard")
 )
 _BY_NAME = frozenset(("getattr", "setattr", "hasattr", "deepcopy", "replace"))
-_SPEAKING = frozenset(("debug", "info", "warning", "warn", "error", "exception", "log", "print", "warn_rank_0"))
 AnyFunction = ast.FunctionDef | ast.AsyncFunctionDef
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -81,6 +80,8 @@ class Slice:
         """Those of them that set settings, themselves or by others."""
         self.tables: set[str] = set(base.tables) if base else set()
         """The constants of modules with settings, or with functions that set them. Those of tests are too many."""
+        self.made: set[str] = set(base.made) if base else set()
+        """The variables at the top of modules with what calls with settings return: `eager = partial(apply, …)`."""
         self.paths: set[str] = set(base.paths) if base else set()
         """The attributes that lead to objects with settings."""
         self.defined: set[str] = set(base.defined) if base else set()
@@ -114,7 +115,8 @@ class Slice:
     def _grow(self, module: Module) -> None:
         for name, node in functions_in(module):
             # What others a method calls is not known by its name: many classes have such a method.
-            writes = self._sets_in(module) if "." in name else self._writes_in(module)
+            of_method = [(self.settings, (_STORED,))]
+            writes = self._matching(module, "sets", of_method) if "." in name else self._writes_in(module)
             sets = _has_line(_body(node), writes)
             if sets or _has_line(_body(node), self._settings_in(module)):
                 kept = self.kept(node, module)
@@ -126,6 +128,8 @@ class Slice:
             if self._is_table(statement, module):
                 for name in bound_by(statement):
                     self._learn(name, True)
+                    if isinstance(getattr(statement, "value", None), (ast.Call, ast.Lambda)):
+                        self.made.add(name)
                     if name.isupper() and not is_test(module.path):
                         self.tables.add(name)
 
@@ -216,9 +220,6 @@ class Slice:
         words = [(self.settings, (_STORED,)), (self.tables, _EVERY), (self.writers, (_CALLED,))]
         return self._matching(module, "writes", words)
 
-    def _sets_in(self, module: Module) -> list[int]:
-        return self._matching(module, "sets", [(self.settings, (_STORED,))])
-
     def _leads_in(self, module: Module) -> list[int]:
         """Return the lines of a module that set attributes which lead to objects with settings."""
         return self._matching(module, "leads", [(self.paths, (_STORED,))])
@@ -306,7 +307,10 @@ class _Keeping:
     def _reads(self, statement: ast.stmt) -> bool:
         """Return whether a statement has a word that matters, or what was computed from settings."""
         if isinstance(statement, _DEFINITIONS):
-            return self.slice.has_words(statement, self.module)
+            if has_words := self.slice.has_words(statement, self.module):
+                # Of an inner function, only its own function has the calls.
+                self._name(statement, self.aliases, self._alias_lines)
+            return has_words
         nodes = _own_parts(statement)
         is_read = is_tainted = any(
             self.slice.has_readers(one, self.module) or _is_on(one, self._lines) for one in nodes
@@ -469,13 +473,9 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def has_effect(statement: ast.stmt) -> bool:
-    """Return whether a statement does more than show a text to people."""
-    match statement:
-        case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Import() | ast.ImportFrom():
-            return False
-        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
-            return name not in _SPEAKING
-    return True
+    """Return whether a statement does something."""
+    is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return not (is_text or isinstance(statement, (ast.Pass, ast.Import, ast.ImportFrom)))
 
 
 @lru_cache(maxsize=65536)

@@ -191,16 +191,13 @@ def _outer(own: Evaluator, node: ast.Global | ast.Nonlocal) -> None:
 def _if(own: Evaluator, node: ast.If, kept: Kept) -> None:
     own.run.note(own.module, node.test)
     value = own.value(node.test)
-    if _only_raises(node) and isinstance(own.run.resolved(value), Unknown):
+    only_raises = not node.orelse and isinstance(node.body[-1], ast.Raise)
+    if only_raises and isinstance(own.run.resolved(value), Unknown):
         return
     is_true = own.truth(value)
     if node in kept.observed:
         own.run.event("condition", is_true)
     execute(own, node.body if is_true else node.orelse, kept)
-
-
-def _only_raises(node: ast.If) -> bool:
-    return not node.orelse and isinstance(node.body[-1], ast.Raise)
 
 
 def _for(own: Evaluator, node: ast.For | ast.AsyncFor, kept: Kept) -> None:
