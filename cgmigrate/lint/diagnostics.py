@@ -218,7 +218,7 @@ class SiteCase:
 
     def state(self, settings: Settings, target: Release, rejected: str = "") -> ConditionState:
         """Return what conditions are evaluated on if the site has these settings."""
-        reader = _reader_name(self.reader)
+        reader = self.reader.name.lower().replace("_", "-")
         names = self.document.catalogue.name_set
         about = (
             rejected,
@@ -282,8 +282,3 @@ class SiteCase:
 
 def _without(settings: Settings, names: Collection[str]) -> Settings:
     return {name: value for name, value in settings.items() if name not in names} if names else settings
-
-
-def _reader_name(reader: Reader) -> str:
-    """Return how rules name a reader: config, command-line, bridge."""
-    return reader.name.lower().replace("_", "-")

@@ -159,10 +159,6 @@ class FixStyle:
 PLAIN = FixStyle()
 
 
-def _proved_now(prove: Callable[[], Proved]) -> Proved:
-    return prove()
-
-
 @dataclass(frozen=True, slots=True)
 class Checkout:
     """The Python files of a checkout: ``seeds`` are those with settings, by their real paths.
@@ -174,7 +170,7 @@ class Checkout:
     list_code: Callable[[], Iterable[str]]
     guard: Callable[[Sequence[ExaminedFile]], Iterable[ExaminedFile]] = tuple
     """Adds to files that are planned together the places that may use what their fixes change."""
-    kept: Callable[[Callable[[], Proved]], Proved] = _proved_now
+    kept: Callable[[Callable[[], Proved]], Proved] = lambda prove: prove()
     """Returns what an earlier command proved of the same files, or else what a function does."""
 
 

@@ -313,7 +313,8 @@ class _Writer:
         """Return the edit that suppresses codes on a line: in a comment that suppresses others, or in a new one."""
         text, before = self.document.text, placement is _Placement.BEFORE
         for suppression in comments.above(line) if before else comments.on(line):
-            if _can_take_codes(suppression) and (before or not suppression.alone):
+            is_of_codes = suppression.codes and not suppression.whole_file and not suppression.input_error
+            if is_of_codes and (before or not suppression.alone):
                 at = text.rindex("]", suppression.span.start, suppression.span.end)
                 return Edit(at, at, "".join(f", {code}" for code in codes))
         ignored = f"cgmigrate: ignore[{', '.join(codes)}]{' ' + self.reason if self.reason else ''}"
@@ -323,10 +324,6 @@ class _Writer:
             return Edit(end, end, f"  {comment}")
         indent = text[start : start + len(text[start:end]) - len(text[start:end].lstrip(" \t"))]
         return Edit(start, start, f"{indent}{comment}{comments.line_break}")
-
-
-def _can_take_codes(suppression: Suppression) -> bool:
-    return bool(suppression.codes) and not suppression.whole_file and not suppression.input_error
 
 
 def _is_unreadable(document: Document) -> bool:

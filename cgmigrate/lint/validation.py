@@ -120,7 +120,7 @@ def edited(group: FileGroup, cases: Mapping[Place, SiteCase], sets: Iterable[Edi
         for place, case in cases.items()
     }
     # With another program, a command line has another path.
-    renamed = {number for number, own in rewrites.items() if any(map(_is_hybrid, own.values()))}
+    renamed = {number for number, own in rewrites.items() if any(SPEC_FLAG in one for one in own.values())}
     if place := _captured_otherwise(group, cases, planned, texts.keys(), renamed):
         raise UnwritableError(f"the edited text would capture something else at {place}")
     return EditedGroup(texts, quotes)
@@ -235,10 +235,6 @@ def _inherited_only(linked: LinkedSites) -> Iterator[tuple[int, tuple[str, ...],
         mount = one.entry.mount
         if one.path[: len(mount)] == mount:
             yield one.entry.number, one.path[len(mount) :], merged_settings(one.layers, in_files)
-
-
-def _is_hybrid(after: Settings) -> bool:
-    return SPEC_FLAG in after
 
 
 def _captures(settings: Sequence[Settings], target: Release, reader: Reader) -> set[Capture | Rejected]:

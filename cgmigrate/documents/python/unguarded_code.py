@@ -86,7 +86,9 @@ class _Walker:
             return
         place = replace(around, node=node)
         match node:
-            case ast.Try() if catches_for_releases(node) and not _raises_again(node):
+            case ast.Try(handlers=handlers) if catches_for_releases(node) and not all(
+                isinstance(handler.body[-1], ast.Raise) for handler in handlers
+            ):
                 yield from self._block(list(node.body), replace(place, is_caught=True))
                 return
             case ast.ClassDef(bases=bases):
@@ -134,10 +136,6 @@ class _Walker:
 def _names_of(arguments: ast.arguments) -> frozenset[str]:
     every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg)
     return frozenset(one.arg for one in every if one is not None)
-
-
-def _raises_again(node: ast.Try) -> bool:
-    return all(isinstance(handler.body[-1], ast.Raise) for handler in node.handlers)
 
 
 def _is_alternative(handler: ast.ExceptHandler) -> bool:

@@ -459,7 +459,8 @@ class ShellDocument(Document):
         of_flags = {
             index: without_hybrid(own[index], after) for index, after in rewrites.items() if index < len(self._lines)
         }
-        result = edits_of(self.text, self._fragments_of(of_flags), own, of_flags, self.catalogue)
+        fragments = {index: self._lines[index].fragments for index in of_flags}
+        result = edits_of(self.text, fragments, own, of_flags, self.catalogue)
         for index in of_flags:
             if len(of_flags[index]) != len(rewrites[index]):
                 result += program_edits(self.text, index, self._lines[index], rewrites[index])
@@ -467,9 +468,6 @@ class ShellDocument(Document):
             line = self._overrides[index - len(self._lines)]
             result += OverrideRewriter(self.text, index, line, self.catalogue).edits(own[index], rewrites[index])
         return self._in_order(result, rewrites)
-
-    def _fragments_of(self, rewrites: Mapping[int, Settings]) -> dict[int, list[Fragment]]:
-        return {index: self._lines[index].fragments for index in rewrites}
 
     def check(self, edited: str, rewrites: Mapping[int, Settings]) -> str:
         """Read the edited text; return how it differs beyond ``rewrites``, empty when it does not."""
