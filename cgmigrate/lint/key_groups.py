@@ -75,6 +75,7 @@ def _key(write: Write) -> str:
 
 # --- key groups ------------------------------------------------------------
 
+_SHOWN = (KeyForm.FIELD, KeyForm.SHOWN)
 _READS = (KeyForm.KEY, KeyForm.ATTRIBUTE, KeyForm.GENERATED)
 
 
@@ -221,18 +222,19 @@ class _Move:
         if taken and self.keys.code:
             raise CannotMoveError(f"{self.keys.others[taken]} has `{taken}` already")
         before = {name for site in self._mappings.values() for name in site.own}
-        for file in self._files:
-            if isinstance(file.document, PythonDocument):
-                listed = {place.name for place in _places_in(file, new)}
-                # In a list of keys without the old name, this has no effect.
-                beside = {name for name in every if all(old in listed for old in new if name in new[old])}
-                for place in _places_in(file, every):
-                    is_list = place.form in (KeyForm.FIELD, KeyForm.SHOWN)
-                    is_list = is_list or (place.form is KeyForm.ELEMENT and place.name in beside)
-                    is_known = is_list or (place.name in before and not self._is_added(place.name))
-                    if not is_known:
-                        line = place.span.lines(file.document.text)[0]
-                        raise CannotMoveError(f"{file.path}:{line} reads `{place.name}` already")
+        code = [file for file in self._files if isinstance(file.document, PythonDocument)]
+        listed = [(file, one) for file in code for one in _places_in(file, (*new, *every)) if one.form not in _SHOWN]
+        copied = {one.name for _, one in listed if one.form is KeyForm.ELEMENT}
+        # An old name that is in no list of keys has no effect: no list may get what replaces it.
+        idle = {name for old in new if copied and old in before - {one.name for _, one in listed} for name in new[old]}
+        for file, place in listed:
+            is_known = place.name in before and not self._is_added(place.name)
+            is_known = is_known or place.name in new or place.form is KeyForm.ELEMENT
+            is_part = not idle.isdisjoint(new.get(place.name, (place.name,)))
+            if is_part or not is_known:
+                line = place.span.lines(file.document.text)[0]
+                how = "and not each old key" if is_part else "already"
+                raise CannotMoveError(f"{file.path}:{line} reads `{place.name}` {how}")
 
     def _is_added(self, name: str) -> bool:
         """Return whether a mapping gets a key that it has not."""

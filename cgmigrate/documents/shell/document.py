@@ -543,6 +543,11 @@ _EMPTY = re.compile(r"(?<!\w)(\w+)\+?=\(\s*\)")
 
 
 def _emptied(text: str, edited: str) -> str:
-    """Return an array that loses all its words and whose expansion then is one empty word: ``"${A[@]:-}"``."""
-    names = Counter(_EMPTY.findall(edited)) - Counter(_EMPTY.findall(text))
+    """Return an array that loses all its words, or has none, and whose expansion is one empty word: ``"${A[@]:-}"``.
+
+    An empty word behind a flag that goes was one of its values.
+    """
+    every = Counter(_EMPTY.findall(edited))
+    names = every - Counter(_EMPTY.findall(text))
+    names.update(one for one in every if not re.search(rf"(?<!\w){one}\+?=\(\s*[^\s)]", edited))
     return next((one for one in sorted(names) if re.search(rf'"\$\{{{one}\[(?:@\]:?-|\*\])', edited)), "")

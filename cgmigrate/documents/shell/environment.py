@@ -114,7 +114,11 @@ class _Environment:
         value: object = Missing.ABSENT
         for node in self._assignments():
             at = path_of(node)
-            if not self._is_exported(node) or exclude_each_other(at, path) or _is_in_other_shell(node, command):
+            if (
+                not self._is_exported(node, command)
+                or exclude_each_other(at, path)
+                or _is_in_other_shell(node, command)
+            ):
                 continue
             if node.start_byte < command.start_byte:
                 value = self._value(node) if is_certain(at, path) else Missing.UNKNOWN
@@ -122,15 +126,15 @@ class _Environment:
                 return Missing.UNKNOWN
         return value
 
-    def _is_exported(self, assignment: Node) -> bool:
+    def _is_exported(self, assignment: Node, command: Node) -> bool:
         parent = assignment.parent
         if parent is None or parent.type == "command":
             return False
         if parent.type == "declaration_command":
             return re.match(r"export\b|(?:declare|typeset)\s+-\w*x", self.tree.written(parent)) is not None
-        return (
-            re.search(rf"\bexport\s[^\n=]*\b{self.name}\b(?!=)|\bset\s+-a\b|\ballexport\b", self.tree.text) is not None
-        )
+        before = None if may_run_again(path_of(command)) else self.tree.span(command).start
+        exports = re.compile(rf"\bexport\s[^\n=]*\b{self.name}\b(?!=)|\bset\s+-a\b|\ballexport\b")
+        return exports.search(self.tree.text[:before]) is not None
 
     def _may_be_set_otherwise(self, command: Node) -> bool:
         """Whether the name is written at a place that is not read, and that may set or delete the variable."""
