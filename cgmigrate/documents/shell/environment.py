@@ -114,11 +114,7 @@ class _Environment:
         value: object = Missing.ABSENT
         for node in self._assignments():
             at = path_of(node)
-            if (
-                not self._is_exported(node, command)
-                or exclude_each_other(at, path)
-                or _is_in_other_shell(node, command)
-            ):
+            if not self._exports(node, command) or exclude_each_other(at, path) or _is_in_other_shell(node, command):
                 continue
             if node.start_byte < command.start_byte:
                 value = self._value(node) if is_certain(at, path) else Missing.UNKNOWN
@@ -126,7 +122,7 @@ class _Environment:
                 return Missing.UNKNOWN
         return value
 
-    def _is_exported(self, assignment: Node, command: Node) -> bool:
+    def _exports(self, assignment: Node, command: Node) -> bool:
         parent = assignment.parent
         if parent is None or parent.type == "command":
             return False
