@@ -224,9 +224,8 @@ class _Move:
         before = {name for site in self._mappings.values() for name in site.own}
         code = [file for file in self._files if isinstance(file.document, PythonDocument)]
         listed = [(file, one) for file in code for one in _places_in(file, (*new, *every)) if one.form not in _SHOWN]
-        copied = {one.name for _, one in listed if one.form is KeyForm.ELEMENT}
-        # An old name that is in no list of keys has no effect: no list may get what replaces it.
-        idle = {name for old in new if copied and old in before - {one.name for _, one in listed} for name in new[old]}
+        # An old name that no code reads has no effect: no code may get what replaces it.
+        idle = {name for old in new if old in before - {one.name for _, one in listed} for name in new[old]}
         for file, place in listed:
             is_known = place.name in before and not self._is_added(place.name)
             is_known = is_known or place.name in new or place.form is KeyForm.ELEMENT
