@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from cgmigrate.documents.python.nodes import walk
+from cgmigrate.documents.python.source import dotted
 from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow import attributes
@@ -171,14 +172,14 @@ def _words(text: str) -> Sequence[str]:
 
 
 def _not_followed(run: FlowRun, function: Function, positional: list[object], named: dict[str, object]) -> object:
-    """Return the value of a call of a function that does not touch settings: what it gets, if it returns that."""
+    """Return the value of a call of a function that does not touch settings: what it gets, or a part, if it is that."""
     node = function.node
     last = node.body[-1] if not isinstance(node, ast.Lambda) else None
-    if isinstance(last, ast.Return) and isinstance(last.value, ast.Name):
+    if isinstance(last, ast.Return) and last.value is not None and (first := dotted(last.value).partition(".")[0]):
         names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)]
         values = {**dict(zip(names, positional, strict=False)), **named}
-        if last.value.id in values:
-            return values[last.value.id]
+        if first in values:
+            return Evaluator(run, function.module, Scope(values)).value(last.value)
     return _unknown(run, function.name, positional, named, is_external=not _returns_unknown(node))
 
 
