@@ -80,17 +80,12 @@ def place_of(fields: Sequence[str], case: SiteCase) -> Use | None:
 
 
 def migrating_matches(case: SiteCase, changes: Sequence[Change]) -> list[Match]:
-    """Return the matches of the rules that rewrite a site; ``changes`` are those of its fix.
-
-    A fix of several files may leave a deprecated name where it is, over that of another file.
-    """
-    site, catalogue = case.site, case.document.catalogue
-    changed = _names_in(changes)
+    """Return the matches of the rules that rewrite a site; ``changes`` are those of its fix."""
+    site = case.site
     matches = [
         Match(rule, match, written)
         for rule, match in case.matches
         if (written := place_of(rule.fields, case)) is not None
-        and (not changes or written.setting in changed or written.setting not in catalogue.deprecated)
     ]
     if not matches and changes and site.written:
         # The site only inherits what the rule is about, and changes together with its source. One that writes nothing
@@ -184,9 +179,5 @@ def _precedes(trap: Match, remark: Match) -> bool:
 
 def _changed(site: Site, changes: Sequence[Change]) -> Use:
     """Return the first written setting that a fix changes."""
-    names = _names_in(changes)
+    names = {name for change in changes for name in (getattr(change, "name", ""), getattr(change, "old", ""))}
     return next((written for written in site.written if written.setting in names), site.written[0])
-
-
-def _names_in(changes: Sequence[Change]) -> set[str]:
-    return {name for change in changes for name in (getattr(change, "name", ""), getattr(change, "old", ""))}

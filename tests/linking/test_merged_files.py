@@ -140,16 +140,6 @@ def test_an_added_key_names_the_file_that_has_the_setting(project: Path) -> None
     assert "`cuda_graph_impl: full_iteration` is added, since one.yaml will set it to `local`" in notes
 
 
-def test_a_name_that_a_fix_leaves_over_that_of_another_file_is_not_settled(project: Path) -> None:
-    """No release accepts the base alone, so the false above it has to stay."""
-    base = model("num_attention_heads: 4", "enable_cuda_graph: true", "cuda_graph_impl: local")
-    child = model("enable_cuda_graph: false", "cuda_graph_scope: full", head="extends: [base]\n")
-    paths = files(project, base=base, child=child)
-    _, of_child = fixed(project)
-    assert "enable_cuda_graph: false" in paths["child"].read_text()
-    assert [one.rule for one in of_child.remaining] == ["CG101"]
-
-
 @pytest.mark.parametrize("key", ["extends", "_extends_", "inherits", "_base_"])
 def test_where_a_loader_may_replace_a_mapping_a_fix_is_safe_only_if_each_file_alone_is_too(
     project: Path, key: str
