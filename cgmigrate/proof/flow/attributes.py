@@ -86,7 +86,7 @@ def _of_object(run: FlowRun, owner: Object, name: str) -> object:
 
 def _unset(run: FlowRun, owner: Object, name: str) -> object:
     """Return an attribute that nothing has set."""
-    is_mock = isinstance(owner.of, External) and owner.of.name.endswith(("Mock", "patch"))
+    is_mock = name in KEPT_STATE and isinstance(owner.of, External) and owner.of.name.endswith(("Mock", "patch"))
     if name in KEPT_STATE and not (owner.is_bare or is_mock):
         # A test of an object that keeps the old scope is not about its modules.
         is_other_test = run.is_test and name == MODULES and owner.fields.get(SCOPE)
