@@ -123,6 +123,7 @@ def others(arguments: Mapping[str, Any]) -> dict[str, Any]:
 @given(text=scripts())
 @example(text='A=()\nA+=(--cuda-graph-scope full)\ntorchrun pretrain_gpt.py --cuda-graph-impl local "${A[@]:-}"\n')
 @example(text='A=()\nO="--cuda-graph-impl local --cuda-graph-scope full"\ntorchrun pretrain_gpt.py $O "${A[@]:-}"\n')
+@example(text='A=(--seed 1)\ntorchrun pretrain_gpt.py --cuda-graph-impl local --cuda-graph-scope full "${A[@]:1}"\n')
 def test_the_real_parsers_capture_the_same(parsers: tuple[RealParser, RealParser], text: str) -> None:
     after = fixed(text)
     assert is_valid(text) and is_valid(after), after

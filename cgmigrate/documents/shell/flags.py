@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import Protocol
 
 from cgmigrate.documents.overrides import value_of_words
 from cgmigrate.documents.shell.words import Word
@@ -39,12 +41,20 @@ class Flag:
         return self.use.span
 
 
-def flags_in(
-    words: Sequence[Word], text: str, catalogue: Catalogue, known: Callable[[Word], list[str] | None] = lambda _: None
-) -> list[Flag]:
-    """Return the flags of settings among words; ``known`` returns the words that a variable is."""
+class Variables(Protocol):
+    """What a script assigns to variables."""
+
+    def words(self, word: Word) -> list[str] | None:
+        """Return the words that a variable is, None if that is not known."""
+
+    def may_begin_with_value(self, word: Word) -> bool:
+        """Return whether a variable, or a part of it, may begin with a word that the flag before it takes."""
+
+
+def flags_in(words: Sequence[Word], text: str, catalogue: Catalogue, variables: Variables) -> list[Flag]:
+    """Return the flags of settings among words."""
     return [
-        _flag(words, at, catalogue[name], text, known)
+        _flag(words, at, catalogue[name], text, variables)
         for at, word in enumerate(words)
         # Most words are no flags.
         if (word.text is None or word.text.startswith("--")) and (name := setting_of(word, text, catalogue))
@@ -82,9 +92,7 @@ def _extended(before: object, word: Word, text: str) -> object:
     return [*before, word.text] if isinstance(before, list) else [before, word.text]
 
 
-def _flag(
-    words: Sequence[Word], at: int, setting: Setting, text: str, known_words: Callable[[Word], list[str] | None]
-) -> Flag:
+def _flag(words: Sequence[Word], at: int, setting: Setting, text: str, variables: Variables) -> Flag:
     word = words[at]
     start = word.start + (text[word.start] in "\"'")
     name = Span(start, start + len(setting.flag))
@@ -100,10 +108,13 @@ def _flag(
     values = [] if setting.is_flag else _values(words[at + 1 :])
     span = Span(word.start, values[-1].span.end if values else word.end)
     shown = text[values[0].span.start : span.end] if values else ""
-    texts = [one.text for one in values]
+    texts: list[str | None] = [one.text for one in values]
     variable = values[0].variable if len(values) == 1 else ""
-    if variable and (of_variable := known_words(values[0])):
+    if variable and (of_variable := variables.words(values[0])):
         texts = list(of_variable)
+    behind = takewhile(lambda one: one.text is None, words[at + 1 + len(values) :])
+    if values and (more := next(filter(variables.may_begin_with_value, behind), None)):
+        shown, texts = text[values[0].span.start : more.end], [*texts, None]
     value = _value(setting, texts, shown)
     use = Use(setting.name, setting.flag, value, span)
     is_known = not isinstance(value, Undecided)

@@ -46,6 +46,19 @@ class KnownVariables:
             return None
         return [known[1]] if tree.text[word.start] == '"' else known[1].split()
 
+    def may_begin_with_value(self, word: Word) -> bool:
+        """Return whether a variable, or a part of it, may begin with a word that the flag before it takes.
+
+        What the script does not assign is taken for more flags.
+        """
+        for assignment in self._code.assignments(word.variable or word.of):
+            value = assignment.child_by_field_name("value")
+            nodes = [] if value is None else value.named_children if value.type == "array" else [value]
+            texts = [text for one in words_of(nodes, self._code.tree) for text in (one.text or "-").split()]
+            if not all(text.startswith("-") for text in texts[: 1 if word.variable else None]):
+                return True
+        return False
+
 
 def _value(name: str, code: ScriptText) -> tuple[int, str] | None:
     """Return where the assignment of a variable ends, and its value."""
@@ -217,7 +230,7 @@ class FragmentReader:
     def _made(
         self, form: FragmentForm, words: Sequence[Word], span: Span, path: Path = (), blocked_by: str = ""
     ) -> Fragment:
-        flags = flags_in(words, self.text, self.catalogue, self._known.words)
+        flags = flags_in(words, self.text, self.catalogue, self._known)
         risk = self._script.risk if self._script is not None else ""
         options = options_in(words, self.text)
         return Fragment(form, words, span, flags, options, span.start, path, blocked_by=blocked_by, risk=risk)

@@ -27,7 +27,7 @@ from cgmigrate.proof.flow.run import (
 )
 from cgmigrate.proof.flow.slices import AnyFunction, functions_in
 from cgmigrate.proof.flow.statements import decorated, execute
-from cgmigrate.proof.flow.states import Pair, agree, flags, is_refused, loses_off, short
+from cgmigrate.proof.flow.states import Pair, agree, flags, has_old_name, is_refused, loses_off, short
 from cgmigrate.proof.flow.values import Class, External, Function, Object, Scope, Unknown, shown
 from cgmigrate.proof.flow.world import SETTINGS
 
@@ -171,8 +171,14 @@ class _Evaluation:
         return one
 
     def _is_by_release(self, before: FlowRun, after: FlowRun) -> bool:
-        """Return whether the new release makes the same of the old text: then no edit makes the difference."""
+        """Return whether the new release makes the same of the old text: then no edit makes the difference.
+
+        An edit that deletes the last old name of an object deletes what reports the difference, too.
+        """
         on_target = self.old.under(self.new.world)
+        lost = [one for _, one in _pairs(before, after) if has_old_name(one[0]) and not has_old_name(one[1])]
+        if not all(agree(one, self.old.world, self.new.world) for one in lost):
+            return False
         return any(
             not _compared(self.entry, unedited, after, on_target, self.new).difference
             for unedited in self._paths(on_target, before)

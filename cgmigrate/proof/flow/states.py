@@ -89,6 +89,11 @@ def is_refused(state: Frozen, world: World) -> bool:
     return isinstance(captured(state, world), Rejected)
 
 
+def has_old_name(state: Frozen) -> bool:
+    """Return whether an object has a deprecated setting, which is reported."""
+    return any(name in DEPRECATED and value for name, value in state)
+
+
 def _uncovers(old: Mapping[str, object], new: Mapping[str, object]) -> bool:
     """Return whether settings act after the edits that the old text replaced, or that no release accepts together."""
     is_on = new.get(IMPL, "none") != "none" or bool(new.get(ENABLE) or new.get(EXTERNAL))
