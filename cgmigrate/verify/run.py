@@ -376,7 +376,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 _FAILURE = re.compile(
     r"^(?:\[rank\d+\]:?\s*)?((?:[\w.]*(?:Error|Exception|Interrupt)\b|terminate called|Fatal Python error"
-    r"|.*\bCUDA error\b|.*\bNCCL (?:error|WARN)\b|.*[Oo]ut of memory|.*[Kk]illed|.*Segmentation fault).*)$"
+    r"|.*\bCUDA error\b|.*\bNCCL (?:error|WARN)\b|.*[Oo]ut of memory|.*[Kk]illed|.*Segmentation fault"
+    # Python's own, and argparse's.
+    r"|\S+: (?:can't open file|No module named|error:) ).*)$"
 )
 _LONGEST = 240
 """Characters of a line that are shown."""

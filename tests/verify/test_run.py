@@ -346,6 +346,8 @@ def test_a_release_that_is_not_available(tmp_path: Path) -> None:
         ("terminate called after throwing an instance of 'c10::Error'\nAborted\n", "terminate called after throwing"),
         ("[rank1]: RuntimeError: NCCL error in: x\nok\n", "RuntimeError: NCCL error in: x"),
         ("step 1\nstep 2\n\n", "step 2"),
+        ("/bin/python3: can't open file 'p.py': [Errno 2]\nx.ChildFailedError:\n", "/bin/python3: can't open file"),
+        ("p.py: error: unrecognized arguments: --x\nx.ChildFailedError:\n", "p.py: error: unrecognized arguments"),
         ("", ""),
     ],
 )
