@@ -235,6 +235,7 @@ def _bind_directly(statement: ast.stmt, module: Module) -> None:
         ):
             _set(module, name, value)
         case ast.Import() | ast.ImportFrom():
+            _unbind_imported(statement, module)
             _bind_imports(statement, module, {})
         case ast.Try():
             _bind_try(statement, module)
@@ -247,6 +248,13 @@ def _bind_directly(statement: ast.stmt, module: Module) -> None:
             _unbind_changed(statement, module)
         case _:
             _bind_unknown(statement, module)
+
+
+def _unbind_imported(statement: ast.Import | ast.ImportFrom, module: Module) -> None:
+    """Forget the names that a statement imports again, as long as no code has used them."""
+    if not statement.col_offset and all(isinstance(one, Import) for one in module.bindings.values()):
+        for alias in statement.names:
+            module.bindings.pop(alias.asname or alias.name, None)
 
 
 def _unbind_changed(statement: ast.Expr, module: Module) -> None:
