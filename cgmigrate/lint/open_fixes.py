@@ -96,7 +96,8 @@ def _outline(examined: ExaminedFile, case: SiteCase, group: frozenset[_Line]) ->
     if is_mapping and IMPL in names:
         # An implementation may be refused beside one that code turns on.
         names |= {ENABLE, EXTERNAL}
-    is_proved = case.site.index in relations.proved
+    # Of what is not proved, the places count that a proof does not follow.
+    is_proved = case.site.index in relations.proved or case.site.index in relations.not_proved
     kept = frozenset(names - document.catalogue.deprecated)
     if is_proved:
         # What code does with the names that stay is part of the proof; data with their values is not.
