@@ -16,7 +16,7 @@ from cgmigrate.linking.name_places import DOCTEST, FLAG, OpenPlace, PlaceKind
 from cgmigrate.linking.text_tools import searches_in
 from cgmigrate.project.paths import is_test
 
-_SPEAKS = frozenset(("print", "warn", "warning", "info", "debug", "error", "exception", "critical", "fail", "skip"))
+SHOWING = frozenset(("print", "log", "debug", "info", "warning", "warn", "error", "exception", "critical"))
 """Functions that show a text to people."""
 _FILLED = re.compile(r"%\(|\{\w|\$\w|^\w+$")
 """A text that is filled in before, or that is a name alone."""
@@ -153,7 +153,7 @@ def _shown_texts(tree: ast.Module) -> set[int]:
                 shown.add(id(value))
             case ast.Raise(exc=ast.Call(args=args)):
                 shown.update(id(part) for one in args for part in (one, *getattr(one, "values", ())))
-            case ast.Call(func=func, args=args) if dotted(func).rpartition(".")[2] in _SPEAKS:
+            case ast.Call(func=func, args=args) if dotted(func).rpartition(".")[2] in SHOWING | {"fail", "skip"}:
                 shown.update(
                     id(one) for one in args if isinstance(one, ast.Constant) and not _FILLED.search(str(one.value))
                 )

@@ -13,11 +13,12 @@ from functools import lru_cache
 from cgmigrate.documents.python.nodes import parsed, walk
 from cgmigrate.documents.python.scopes import Function
 from cgmigrate.documents.python.source import NOT_LITERAL, last_name, literal_value
+from cgmigrate.linking.python_places import SHOWING
 
 _LOOKS_UP = frozenset(("get", "index", "getattr", "pop", "open", "Path", "join"))
 """Functions that look for a text in something, or for a file."""
-_SHOWING = frozenset(("print", "str", "repr", "format", "isinstance", "log", "debug", "info", "warning", "error"))
-"""Functions that show what they get; any other one may decide by it, or look for it."""
+_KEEPING = SHOWING | {"str", "repr", "format", "isinstance"}
+"""Functions that do not decide by what they get, as any other one may."""
 _Node = ast.expr | ast.Match
 
 
@@ -111,7 +112,7 @@ def _looked_up(node: _Node) -> Sequence[ast.expr]:
     match node:
         case ast.Match(subject=one) | ast.Subscript(slice=one):
             return (one,)
-        case ast.Call(func=func, args=args, keywords=keywords) if last_name(func) not in _SHOWING:
+        case ast.Call(func=func, args=args, keywords=keywords) if last_name(func) not in _KEEPING:
             arguments = (*args, *(one.value for one in keywords))
             return [one for one in arguments if last_name(func) in _LOOKS_UP or not isinstance(one, ast.JoinedStr)]
     return ()

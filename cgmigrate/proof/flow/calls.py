@@ -13,6 +13,7 @@ from typing import Any
 
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.source import dotted
+from cgmigrate.linking.python_places import SHOWING
 from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow import attributes
@@ -58,7 +59,6 @@ _ASSERTIONS: dict[str, ast.cmpop] = {
     "assertNotIn": ast.NotIn(),
     "assertIs": ast.Is(),
 }
-_SHOWING = ("debug", "info", "warning", "warn", "error", "exception", "log", "print")
 
 
 def call(run: FlowRun, function: object, positional: list[object], named: dict[str, object]) -> object:
@@ -339,9 +339,9 @@ def _external(run: FlowRun, name: str, positional: list[object], named: dict[str
         return stand_in
     if last in _EXTERNAL and positional:
         return _EXTERNAL[last](run, positional, named)
-    if run.is_reading and last in _SHOWING:
+    if run.is_reading and last in SHOWING:
         run.event("calls", name, positional, named)
-    if last in _PASSING or last in _SHOWING:
+    if last in _PASSING or last in SHOWING:
         return positional[0] if positional and isinstance(positional[0], (Function, Bound)) else External(name)
     if enumeration(External(name)):
         return positional[0] if positional else Unknown(name)
@@ -480,7 +480,7 @@ def _builtin(run: FlowRun, name: str, positional: list[object], named: dict[str,
         return _BUILTINS[name](run, positional, named)
     if name in ("list", "tuple", "set", "dict", "frozenset"):
         return _collection(run, name, positional, named)
-    if name in _SHOWING:
+    if name in SHOWING:
         return _external(run, name, positional, named)
     if name in ("staticmethod", "classmethod") and positional:
         return positional[0]
