@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, takewhile
@@ -39,7 +39,7 @@ from cgmigrate.linking.text_tools import (
     tools_about,
 )
 from cgmigrate.linking.value_reads import read_otherwise
-from cgmigrate.linking.whole_mappings import passed_in, uses_of_sections, whole_uses_in
+from cgmigrate.linking.whole_mappings import ChangedMapping, uses_of_sections, whole_uses_in
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.project.file_search import FileSearch
@@ -449,7 +449,10 @@ class OpenPlaces:
             code = [one for one in self._readers.of(YAML_WORDS) if one.endswith(CODE)]
             project = project_around(os.path.dirname(fix.path), self.top)
             loading = tuple(one for one in code if is_below(one, project))
-            yield from self._whole_uses_in(loading, fix.keys, fix.names, os.path.basename(fix.path))
+            pair = (_changed(fix.before, fix.after), _changed(fix.after, fix.before))
+            old, new = (frozenset(type(one).__name__ for one in values) for values in pair)
+            mapping = ChangedMapping(os.path.basename(fix.path), fix.keys, fix.names, (old, new))
+            yield from self._whole_uses_in(loading, mapping)
 
     def _loaded_by_others(self, fix: FixOutline) -> Iterator[TextPlace]:
         """Yield the code that loads YAML in a project that nowhere names Megatron: another system may get the keys."""
@@ -459,21 +462,15 @@ class OpenPlaces:
                     yield path, text.count("\n", 0, match.start()) + 1, match[0]
 
     @remembered
-    def _whole_uses_in(
-        self, loading: tuple[str, ...], keys: tuple[str, ...], names: frozenset[str], file: str
-    ) -> list[TextPlace]:
-        texts = {
-            path: text
-            for path in loading
-            if "load" in (text := self.texts.text(path)) and all(key in text for key in keys)
-        }
-        passed = frozenset(chain.from_iterable(passed_in(text, keys, file) for text in texts.values()))
-        defining = self.texts.holding(tuple(f"def {name}(" for name, _, _ in passed)) if passed else []
-        texts |= {
-            path: self.texts.text(path) for path in defining if path.endswith(CODE) and not is_part_of_megatron(path)
-        }
-        uses = ((path, *one) for path, text in texts.items() for one in whole_uses_in(text, keys, names, file, passed))
+    def _whole_uses_in(self, loading: tuple[str, ...], mapping: ChangedMapping) -> list[TextPlace]:
+        texts = {path: text for path in loading if "load" in (text := self.texts.text(path))}
+        uses = whole_uses_in(texts, mapping, self._code_with)
         return [(path, line, use) for path, line, use, package in uses if not package or self._is_foreign(package)]
+
+    def _code_with(self, words: Iterable[str]) -> dict[str, str]:
+        """Return the code of the project that has one of some words."""
+        paths = self.texts.holding(words) if words else ()
+        return {one: self.texts.text(one) for one in paths if one.endswith(CODE) and not is_part_of_megatron(one)}
 
     def _is_foreign(self, package: str) -> bool:
         """Return whether a package is neither Megatron's nor one of the standard library or the checkout."""

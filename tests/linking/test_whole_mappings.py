@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from cgmigrate.linking.whole_mappings import whole_uses_in
+from cgmigrate.linking.whole_mappings import ChangedMapping, whole_uses_in
 from tests.support.tables import from_table
 
-NAMES = ("enable_cuda_graph", "cuda_graph_impl")
+NAMES = frozenset(("enable_cuda_graph", "cuda_graph_impl"))
+TYPES = (frozenset(("bool",)), frozenset(("str",)))
 LOADED = "import os, yaml\nmodel = yaml.safe_load(open('conf.yaml'))['model']\n"
 
 
-def _uses(code: str, keys: tuple[str, ...] = ("model",)) -> list[int]:
-    return [line for line, _, package in whole_uses_in(LOADED + code, keys, NAMES, "conf.yaml") if not package]
+def _uses(code: str, keys: tuple[str, ...] = ("model",), others: dict[str, str] | None = None) -> list[str]:
+    """Return the files that use a mapping as a whole, of which ``own.py`` loads it."""
+    mapping = ChangedMapping("conf.yaml", keys, NAMES, TYPES)
+    every = whole_uses_in({"own.py": LOADED + code}, mapping, lambda words: others or {})
+    return [path for path, _, _, package in every if not package]
 
 
 @from_table
@@ -20,19 +24,12 @@ def test_code_that_gives_entries_on(code: str) -> None:
 
 @from_table
 def test_code_that_looks_at_all(code: str) -> None:
-    assert _uses(code) == [3]
+    assert set(_uses(code)) == {"own.py"}
 
 
-def test_the_mapping_is_followed_into_functions_of_the_file() -> None:
-    assert _uses("def count(settings):\n    return len(settings)\ncount(model)\n") == [4]
-    assert _uses("def load(path):\n    return yaml.safe_load(open(path))\nlen(load(PATH)['model'])\n") == [5]
-
-
-def test_functions_that_call_themselves_end() -> None:
-    assert _uses("def walk(part):\n    return walk(part['model'])\nwalk(model)\n") == []
-    assert (
-        _uses("def one(part):\n    return other(part)\ndef other(part):\n    return one(part)\nlen(one(model))\n") == []
-    )
+@from_table
+def test_another_file_that_gets_a_part(code: str, other: str, looks: bool) -> None:
+    assert ("other.py" in _uses(code, others={"other.py": other})) is looks
 
 
 def test_a_mapping_below_other_keys_is_another_one() -> None:
