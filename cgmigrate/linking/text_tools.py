@@ -91,7 +91,9 @@ _SCRIPTED = re.compile(r"\b(?:sed|g?awk|perl|yq|jq)\b|\$\{")
 _BASIC = re.compile(r"\\([(){}|+?])")
 """What has a backslash before it in a basic regular expression, and none in Python."""
 _IS_PATTERN = re.compile(r"[\\.*+?\[(|^$]")
-_GLOB = re.compile(r"[\w./*?\[\]-]*\*[\w.*?-]*|(?<![\w%])%(?=\.[a-z]+\b)[\w.-]+")
+_GLOB = re.compile(r"[$\w./*?\[\]-]*\*[\w.*?-]*|(?<![\w%])%(?=\.[a-z]+\b)[\w.-]+")
+_FOLDER = re.compile(r"(?:^|/)(\w[\w.-]*)(?=/|\Z)")
+"""A folder in a pattern of paths that is a name: no variable, and no pattern itself."""
 _ALL_OF = (
     r"\b{folder}/(?:\*\*?/)?\*(?!\.)|\s-\w*[rR]\w*\s[^|;\n]*\b{folder}\b"
     r"|(?:listdir|scandir|walk|Path|glob|opendir[^,]*,|readdir\w*)\s*\(?[^()\n]*[\"'](?:\./)?{folder}/?[\"']"
@@ -408,16 +410,17 @@ def reaches(text: str, path: str) -> bool:
     if name in text:
         return True
     # Lines without a pattern are many, and would take the places of the others in the cache.
-    if ("*" in text or "%" in text) and any(fnmatch(name, one) for one in _patterns_of_names(text)):
+    patterns = _patterns_of_names(text) if "*" in text or "%" in text else ()
+    if any(fnmatch(name, one) and (not above or above in folder.split("/")) for above, one in patterns):
         return True
     return os.path.basename(folder) in text and _has_all_of(text, os.path.basename(folder))
 
 
 @lru_cache(maxsize=65536)
-def _patterns_of_names(text: str) -> list[str]:
-    """Return the patterns of names of files in a text; it is called again for each fix."""
-    parts = (one.replace("%", "*").rpartition("/")[2] for one in _GLOB.findall(text))
-    return sorted({one for one in parts if one.strip("*.")})
+def _patterns_of_names(text: str) -> list[tuple[str, str]]:
+    """Return the patterns of names of files in a text, each with a folder above; it is called again for each fix."""
+    every = (one.replace("%", "*").rpartition("/")[::2] for one in _GLOB.findall(text))
+    return sorted({("".join(_FOLDER.findall(above)[-1:]), one) for above, one in every if one.strip("*.")})
 
 
 @lru_cache(maxsize=65536)
