@@ -295,10 +295,16 @@ def _in_code(text: str, change: TextChange, *, is_reached: bool) -> tuple[int, s
     if not is_reached and not _first(_ANY_FILE, text):
         return None
     for line, value, is_pattern in _searched_in(text, is_reached and _LINES.search(text) is not None):
-        is_of_line = is_reached or change.has_gone(value) or not value.isalnum()
+        is_of_line = is_reached or change.has_gone(value) or not (value.isalnum() or _is_of_any_line(value))
         if is_of_line and (change.is_cut_by(value) if is_reached and is_pattern else change.is_seen_by(value)):
             return line, value[:60]
     return None
+
+
+def _is_of_any_line(pattern: str) -> bool:
+    """Return whether a regular expression matches lines with any settings: code that is about some has none such."""
+    compiled = _compiled(pattern)
+    return compiled is not None and compiled.search("--num-layers 4\nseq_length: 1024\nhidden_size = 64") is not None
 
 
 @lru_cache(maxsize=16384)
