@@ -81,12 +81,17 @@ class _Reading:
                     yield (value := own.value(item.context_expr))
                     if item.optional_vars is not None:
                         own.bind(item.optional_vars, entered(own, value))
-            case ast.If(test=value) | ast.While(test=value) | ast.Assert(test=value) | ast.Expr(value=value):
+            case ast.If(test=value) | ast.While(test=value) | ast.Assert(test=value):
+                yield own.value(value)
+            case ast.Expr(value=value):
+                yield from map(own.value, value.args if isinstance(value, ast.Call) else ())
                 yield own.value(value)
             case ast.Return(value=value):
                 yield own.value(value) if value is not None else None
             case ast.Try():
                 pass
             case _:
+                if not bound_by(statement) and (value := getattr(statement, "value", None)) is not None:
+                    yield own.value(value)
                 execute(own, [statement], self.kept)
                 yield from (own.scope.names[name] for name in bound_by(statement) if name in own.scope.names)
