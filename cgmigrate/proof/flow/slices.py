@@ -413,8 +413,11 @@ class _Keeping:
         if isinstance(statement, _DEFINITIONS) or statement not in self.kept.statements:
             return
         inner = bodies_of(statement)
+        is_read = statement in self.kept.reading
         if isinstance(statement, (ast.If, ast.While)) and any(
-            (ends_others and isinstance(one, _JUMPS)) if one in self.kept.statements else has_effect(one)
+            ((ends_others and isinstance(one, _JUMPS)) or (is_read and _calls(one)))
+            if one in self.kept.statements
+            else has_effect(one)
             for one in inner
         ):
             self.kept.observed.add(statement)
@@ -475,6 +478,14 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for one in body:
         yield one
         yield from _statements(bodies_of(one))
+
+
+def _calls(statement: ast.stmt) -> bool:
+    """Return whether a statement is a call, which may do more than what is evaluated of it."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
+            return name not in _COLLECTING | _BY_NAME
+    return False
 
 
 def has_effect(statement: ast.stmt) -> bool:
