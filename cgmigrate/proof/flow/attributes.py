@@ -147,8 +147,7 @@ def _member(run: FlowRun, base: Class, statement: ast.stmt, value: ast.expr | No
             return _method(Function(base.module, statement, base.scope, base), instance)
         case ast.ClassDef():
             return Class(base.module, statement, base.scope)
-    # Other code gives an argument's fields their values.
-    if value is None or (instance is not None and instance.is_argument and isinstance(statement, ast.AnnAssign)):
+    if value is None:
         return MISSING
     run.note(base.module, statement)
     return field_default(run, base, value)
@@ -201,7 +200,6 @@ def write(run: FlowRun, owner: object, name: str, value: object) -> None:
                 run.event("sets", owner, name, value)
             run.objects.setdefault(owner.key, owner)
             run.sets_argument = run.sets_argument or (owner.is_argument and name in KEPT_STATE)
-            run.sets_path = run.sets_path or (owner.is_argument and name in run.side.slice.paths)
             owner.fields[name] = value
         case Class():
             owner.made[name] = value

@@ -18,7 +18,6 @@ from cgmigrate.megatron.settings import DEPRECATED
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator, evaluate_global
-from cgmigrate.proof.flow.layers import is_shim
 from cgmigrate.proof.flow.limits import MOST_PARTS, NotComputedError, NotFollowedError, check_size, has_width, is_large
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, member_named, members_of
@@ -88,21 +87,11 @@ def call_function(run: FlowRun, function: Function, positional: list[object], na
     values = (*positional, *named.values())
     has_any = _gets_any(function, values, named)
     is_whole = function.scope is None and (has_any or any(map(_names_setting, values)))
-    if run.is_reader and not is_whole and _is_entry(run, function):
-        return _unknown(run, function.name, positional, named)
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         is_whole = has_any or any(map(_needs_whole, values)) or (run.is_test and not KEPT_STATE.isdisjoint(named))
         if not is_whole:
             return _without_settings(run, function, positional, named)
     return _evaluated(run, function, positional, named, is_whole=is_whole)
-
-
-def _is_entry(run: FlowRun, function: Function) -> bool:
-    """Return whether a function is an entry point, so that it is compared on its own, with each state."""
-    node, module = function.node, function.module
-    if isinstance(node, ast.Lambda) or function.scope is not None or node.name.startswith("_") or is_shim(module):
-        return False
-    return run.side.slice.is_entry(node, module) and run.side.slice.has(module.path)
 
 
 def _without_settings(run: FlowRun, function: Function, positional: list[object], named: dict[str, object]) -> object:

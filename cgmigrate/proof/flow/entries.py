@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from cgmigrate.project.paths import is_test
 from cgmigrate.proof.flow.calls import HANDLERS, defaults_of
 from cgmigrate.proof.flow.expressions import Evaluator
-from cgmigrate.proof.flow.limits import NotFollowedError, TooManyPathsError
+from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import class_of, holds_in, is_record
-from cgmigrate.proof.flow.readers import read
 from cgmigrate.proof.flow.run import (
     WHOLE,
     FlowRun,
@@ -79,8 +78,6 @@ class EntryResult:
     touched: dict[Module, set[str]] = field(default_factory=dict)
     lines: Lines = field(default_factory=dict)
     needs_state: bool = False
-    is_reader: bool = False
-    """Whether its statements are evaluated once: it has too many paths, and only reads settings."""
     error: str = ""
     uses: frozenset[Name] = frozenset()
     paths: Sequence[FlowRun] = ()
@@ -120,16 +117,9 @@ def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None, known: Entry
     states = (((), ()), pair) if pair not in (None, ((), ())) else (((), ()),)
     state = None if pair is None else len(states) - 1
     both = [one[0] for one in states if one], [one[1] for one in states if one]
-    kept = EntryResult(paths=known.paths, is_reader=known.is_reader) if known else EntryResult()
-    own = _Evaluation(entry, old, new, both, state, kept)
+    own = _Evaluation(entry, old, new, both, state, EntryResult(paths=known.paths if known else ()))
     try:
-        try:
-            own.run()
-        except TooManyPathsError:
-            if kept.is_reader or entry.name == TOP or is_test(entry.path):
-                raise
-            own.result = EntryResult(is_reader=True, uses=own.result.uses)
-            own.run()
+        own.run()
     except StateNeededError:
         own.result.needs_state = True
     except NotFollowedError as error:
@@ -206,7 +196,7 @@ class _Evaluation:
         def make(planned: Sequence[int]) -> FlowRun:
             known = dict(first.known) if first else {}
             one = FlowRun(side, HANDLERS, states, self.state, planned, decided, known=known)
-            one.is_test, one.is_reader = is_test(self.entry.path), self.result.is_reader
+            one.is_test = is_test(self.entry.path)
             runs.append(one)
             return one
 
@@ -226,7 +216,6 @@ class _Evaluation:
                 self.result.touched.setdefault(edited, set()).update(names)
             if not is_new:
                 self.result.uses |= run.uses
-                add_lines(self.result.lines, run.lines)
 
 
 def _start(entry: Entry, run: FlowRun, module: Module) -> object:
@@ -239,9 +228,6 @@ def _start(entry: Entry, run: FlowRun, module: Module) -> object:
         raise NotFollowedError("its file does not define it")
     function = _function(entry, run, module, node)
     named = dict(_arguments(run, function, node))
-    if run.is_reader:
-        read(Evaluator(run, module, Scope(named)), node, run.side.slice.kept(node, module))
-        return None
     # Pytest's decorators give a test its arguments.
     is_plain = function.owner is not None or run.is_test
     called = function if is_plain else decorated(Evaluator(run, module, Scope()), node, function)

@@ -152,8 +152,6 @@ class Evaluator:
         return Unknown(f"{type(node.op).__name__}({shown(value)})")
 
     def _boolean(self, node: ast.BoolOp) -> object:
-        if self.run.is_reader and not self.run.is_reading:
-            return Unknown(f"{type(node.op).__name__} of {shown([self.value(one) for one in node.values])}")
         value: object = None
         for one in node.values:
             value = self.value(one)

@@ -23,10 +23,6 @@ class NotFollowedError(Exception):
     """Code cannot be followed."""
 
 
-class TooManyPathsError(NotFollowedError):
-    """Code has too many paths to take each of them."""
-
-
 class NotComputedError(Exception):
     """What decides a value is not known."""
 

@@ -270,10 +270,9 @@ class Proofs:
         error = result.error
         if is_test(entry.path) and not (error or number or result.needs_state or result.passes):
             error = f"it is not known whether `{entry.label}` passes ({entry.path})"
-        sources = current.pool.sources[number] if number is not None else set[Name]()
         if error:
-            # It was followed with the states before: only the changes that lead to this one are in doubt.
-            current.errors |= dict.fromkeys((result.uses | sources) & made.keys(), error)
+            current.errors |= dict.fromkeys(result.uses & made.keys(), error)
+        sources = current.pool.sources[number] if number is not None else set[Name]()
         for one in result.outcomes:
             uses = one.uses & made.keys()
             current.counts.update(uses)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from cgmigrate.proof.flow.limits import NotComputedError, NotFollowedError, TooManyPathsError
+from cgmigrate.proof.flow.limits import NotComputedError, NotFollowedError
 from cgmigrate.proof.flow.modules import Module, Modules
 from cgmigrate.proof.flow.slices import Slice, functions_in
 from cgmigrate.proof.flow.values import Member, Object, Unknown, shown
@@ -127,10 +127,6 @@ class FlowRun:
     """Whether a setting of an object that is no record was read."""
     sets_argument: bool = False
     """Whether it sets something of an object that other code gives."""
-    sets_path: bool = False
-    """Whether it sets an attribute of such an object that leads to settings."""
-    is_reader: bool = False
-    """Whether each statement is evaluated once, in place of each path: what it calls is compared on its own."""
     is_reading: bool = False
     """Whether the current statement uses what is read of settings."""
     is_computing: bool = False
@@ -168,7 +164,7 @@ class FlowRun:
             fixed = self.planned[undecided] if undecided < len(self.planned) else 0
         self.choices[key] = fixed, count
         if len(self.choices) > _MOST_CHOICES:
-            raise TooManyPathsError("it has too many conditions")
+            raise NotFollowedError("it has too many conditions")
         return fixed
 
     def number(self, what: str) -> str:
@@ -336,5 +332,5 @@ def paths_of(
         for at, (one, count) in enumerate(free[len(first) :], len(first)):
             planned += ([*chosen[:at], other] for other in range(one + 1, count))
         if len(done) + len(planned) > most:
-            raise TooManyPathsError("it has too many paths")
+            raise NotFollowedError("it has too many paths")
     return [run for _, run in sorted(done, key=itemgetter(0))]

@@ -158,10 +158,6 @@ class Slice:
         """Return whether a statement, or the body of a function, uses settings itself, or calls what sets them."""
         return any(_has_line(_body(node), lines) for lines in (self._settings_in(module), self._writes_in(module)))
 
-    def has(self, path: str) -> bool:
-        """Return whether the entry points of a module are evaluated."""
-        return any(one.path == path for one in self._modules)
-
     def sets(self, node: ast.stmt, module: Module) -> bool:
         """Return whether a statement sets settings, or calls what sets them."""
         return _has_line(_body(node), self._writes_in(module))
@@ -275,7 +271,7 @@ class _Keeping:
         self._passed = self.slice.functions | self.slice.tables
         while before != (before := self._count()):
             for statement in body:
-                self._visit(statement, is_tainted=False)
+                self._visit(statement, is_tainted=self.is_writer)
         is_part = any(one not in self.kept.statements and has_effect(one) for one in _statements(body))
         for statement in body:
             self._observe(statement, ends_others=is_part)
@@ -293,15 +289,14 @@ class _Keeping:
     def _visit(self, statement: ast.stmt, *, is_tainted: bool) -> bool:
         """Keep a statement, or what is kept inside of it; return whether it is kept.
 
-        ``is_tainted`` says that it depends on settings whether the statement is reached. A refusal that does not
-        depend on them ends the program before and after the edits.
+        ``is_tainted`` says that it depends on settings whether the statement is reached.
         """
         is_read = self._reads(statement)
         below = is_tainted or (is_read and isinstance(statement, (ast.If, ast.While, ast.For, ast.Match)))
         inner = [] if isinstance(statement, _DEFINITIONS) else bodies_of(statement)
         is_kept = sum(self._visit(one, is_tainted=below) for one in inner) > 0
         if isinstance(statement, _JUMPS):
-            is_kept = is_tainted or is_read or (self.is_writer and not isinstance(statement, ast.Raise))
+            is_kept = is_tainted or is_read
         if is_kept or is_read or self._is_needed(statement):
             if statement not in self.kept.statements:
                 self.kept.statements.add(statement)
