@@ -252,9 +252,10 @@ def _bind_directly(statement: ast.stmt, module: Module) -> None:
 
 def _unbind_imported(statement: ast.Import | ast.ImportFrom, module: Module) -> None:
     """Forget the names that a statement imports again, as long as no code has used them."""
-    if not statement.col_offset and all(isinstance(one, Import) for one in module.bindings.values()):
-        for alias in statement.names:
-            module.bindings.pop(alias.asname or alias.name, None)
+    again = [name for one in statement.names if (name := one.asname or one.name) in module.bindings]
+    if again and not statement.col_offset and all(isinstance(one, Import) for one in module.bindings.values()):
+        for name in again:
+            del module.bindings[name]
 
 
 def _unbind_changed(statement: ast.Expr, module: Module) -> None:
