@@ -430,17 +430,18 @@ class _Hydra:
             self.groups[key] = self._path(entry.group, config)
             self.choices[key] = names[0] if len(names) == 1 else ""
         layers: list[Layer] = []
+        is_option = entry.group and len(names) < 2 and not (entry.is_list and names is entry.names)
         for name in names:
             if name == "???":
                 continue
             word = f"{entry.group}/{name}" if entry.group else name
             child = _Config(
                 self._path(word, config),
-                os.path.dirname(word.lstrip("/")) if not entry.group else entry.group.lstrip("/"),
+                (entry.group if is_option else os.path.dirname(word)).lstrip("/"),
                 config.final_package(),
                 self._package(entry, config),
                 is_optional=entry.is_optional,
-                chosen_of=self._path(entry.group, config) if entry.group else None,
+                chosen_of=self._path(entry.group, config) if is_option else None,
             )
             layers += self._layers(child, above[-1], above)
         return layers

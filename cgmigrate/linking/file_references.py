@@ -35,6 +35,8 @@ class DefaultsEntry:
     package: str | None = None
     is_optional: bool = False
     is_override: bool = False
+    is_list: bool = False
+    """Whether the names are a list, of which Hydra reads each as the path of a file."""
 
     @property
     def is_self(self) -> bool:
@@ -196,7 +198,8 @@ def _entry(item: Node, text: str) -> DefaultsEntry | None:
     if not group or names is None or any(word not in _KEYWORDS for word in keywords):
         return None
     is_optional = "optional" in keywords or any(value.target.value == "true" for value in optional)
-    return DefaultsEntry(written, group, names, package, is_optional, "override" in keywords)
+    is_list = pairs[0][1].target.kind == "seq"
+    return DefaultsEntry(written, group, names, package, is_optional, "override" in keywords, is_list)
 
 
 def _split(word: str) -> tuple[str, str | None]:

@@ -49,7 +49,7 @@ def entries(draw: st.DrawFn, groups: list[str]) -> Any:
             )
         )
     if kind == "options":
-        return {group: [name, "y"]}
+        return {group: draw(st.sampled_from([[name, "y"], [name]]))}
     if kind == "null":
         return {group: None}
     prefix = draw(st.sampled_from(["", "", "", "optional ", "override "]))
