@@ -22,7 +22,10 @@ def test_empty_defaults_name_no_file(value: str) -> None:
         ("base", DefaultsEntry("base", names=("base",))),
         ("policy: base", DefaultsEntry("policy: base", "policy", ("base",))),
         ("policy: ~", DefaultsEntry("policy: ~", "policy", ())),
-        ("policy: [base, large]", DefaultsEntry("policy: [base, large]", "policy", ("base", "large"))),
+        (
+            "policy: [base, large]",
+            DefaultsEntry("policy: [base, large]", "policy", ("base", "large"), is_list=True),
+        ),
         (
             "override /policy@model: base",
             DefaultsEntry("override /policy@model: base", "/policy", ("base",), "model", False, True),

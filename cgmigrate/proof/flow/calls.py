@@ -524,8 +524,10 @@ def _setattr(run: FlowRun, positional: list[object], _named: dict[str, object]) 
     owner, name, value = positional
     if isinstance(name, str):
         attributes.write(run, owner, name, value)
-    elif isinstance(owner, Object) and not (owner.is_bare and not owner.is_argument):
+    elif isinstance(owner, Object) and (owner.is_argument or owner.is_holder):
         raise NotFollowedError("it sets attributes by unknown names")
+    elif isinstance(owner, Object) and not owner.is_bare:
+        run.unclear.add(owner.key)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from cgmigrate.project.paths import is_test
@@ -13,6 +13,7 @@ from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import class_of, holds_in, is_record
+from cgmigrate.proof.flow.readers import Read, reads_of, value_of
 from cgmigrate.proof.flow.run import (
     WHOLE,
     FlowRun,
@@ -22,6 +23,7 @@ from cgmigrate.proof.flow.run import (
     Side,
     StateNeededError,
     add_lines,
+    bits,
     paths_of,
     state_of,
 )
@@ -29,12 +31,10 @@ from cgmigrate.proof.flow.slices import AnyFunction, functions_in
 from cgmigrate.proof.flow.statements import decorated, execute
 from cgmigrate.proof.flow.states import Pair, agree, flags, has_old_name, is_refused, loses_off, short
 from cgmigrate.proof.flow.values import Class, External, Function, Object, Scope, Unknown, shown
-from cgmigrate.proof.flow.world import SETTINGS
+from cgmigrate.proof.flow.world import PROGRAMS, SETTINGS
 
 _PLAIN = re.compile(r"\b(str|int|bool|float|list|dict|List|Dict|Sequence|tuple|Callable)\b")
 TOP = "<module>"
-PROGRAMS = ("args", "argv", "options", "opts", "namespace")
-"""What objects with the flags of a program are called: these have the names that the program gives them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,18 @@ class Entry:
     lines: tuple[int, int] = (0, 0)
     sets: bool = False
     """Whether it sets settings, or calls what sets them."""
+    writes: bool = False
+    """Whether it sets settings itself."""
 
     @property
     def label(self) -> str:
         """What messages call it."""
         return self.name.rpartition(".")[2]
+
+    @property
+    def word(self) -> str:
+        """The word with which code calls it."""
+        return self.name.removesuffix(".__init__").rpartition(".")[2]
 
 
 @dataclass(slots=True)
@@ -78,6 +85,8 @@ class EntryResult:
     touched: dict[Module, set[str]] = field(default_factory=dict)
     lines: Lines = field(default_factory=dict)
     needs_state: bool = False
+    failed: EntryResult | None = None
+    """Why its paths are not followed; only what it reads is compared then."""
     error: str = ""
     uses: frozenset[Name] = frozenset()
     paths: Sequence[FlowRun] = ()
@@ -100,7 +109,8 @@ def entries_of(module: Module, side: Side) -> Iterator[Entry]:
     for name, node in functions_in(module):
         if side.slice.is_entry(node, module):
             lines = node.lineno, node.end_lineno or node.lineno
-            entries[name] = Entry(module.path, name, lines, side.slice.sets(node, module))
+            own = side.slice
+            entries[name] = Entry(module.path, name, lines, own.sets(node, module), own.writes(node, module))
     yield from entries.values()
     definitions = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
     rest = [one for one in module.tree.body if not isinstance(one, definitions)]
@@ -109,24 +119,28 @@ def entries_of(module: Module, side: Side) -> Iterator[Entry]:
         yield Entry(module.path, TOP, (0, module.text.count("\n") + 1), sets)
 
 
-def evaluate(entry: Entry, old: Side, new: Side, pair: Pair | None, known: EntryResult | None) -> EntryResult:
+def evaluate(
+    entry: Entry, sides: tuple[Side, Side], pair: Pair | None, known: EntryResult | None, failed: EntryResult | None
+) -> EntryResult:
     """Return what an entry point does before and after the edits; ``pair`` is the state of arguments.
 
-    ``known`` is what it does with other edits.
+    ``known`` is what it does with other edits. ``failed`` says why it is not followed in another state.
     """
     states = (((), ()), pair) if pair not in (None, ((), ())) else (((), ()),)
     state = None if pair is None else len(states) - 1
     both = [one[0] for one in states if one], [one[1] for one in states if one]
-    own = _Evaluation(entry, old, new, both, state, EntryResult(paths=known.paths if known else ()))
-    try:
-        own.run()
-    except StateNeededError:
-        own.result.needs_state = True
-    except NotFollowedError as error:
-        own.result.error = f"cgmigrate cannot follow `{entry.label}` ({entry.path}): {error}"
-    except RecursionError:
-        own.result.error = f"cgmigrate cannot follow `{entry.label}` ({entry.path}): its calls are too deep"
-    return own.result
+    paths = known.paths if known else ()
+    own = _Evaluation(entry, *sides, both, state, EntryResult(paths=paths))
+    if failed is None:
+        failed = own.evaluated(own.run)
+        if not failed.error or entry.name == TOP or is_test(entry.path):
+            return failed
+        own = _Evaluation(entry, *sides, both, state)
+    read = own.evaluated(own.read)
+    read.failed = failed
+    # Code that no edit changes is no reason to withhold edits of other code, but does not show them to be right.
+    is_clear = read.uses or not any(one.difference for one in read.outcomes)
+    return read if is_clear and not read.error else failed
 
 
 @dataclass(slots=True)
@@ -139,6 +153,22 @@ class _Evaluation:
     states: tuple[Sequence[Frozen], Sequence[Frozen]]
     state: int | None
     result: EntryResult = field(default_factory=EntryResult)
+    part: Read | None = None
+    """What is evaluated, None for the whole."""
+
+    def evaluated(self, evaluate: Callable[[], None]) -> EntryResult:
+        """Return the result, with an error where the code cannot be followed."""
+        try:
+            evaluate()
+        except StateNeededError:
+            self.result.needs_state = True
+        except NotFollowedError as error:
+            self.result.error = f"cgmigrate cannot follow `{self.entry.label}` ({self.entry.path}): {error}"
+        except RecursionError:
+            self.result.error = (
+                f"cgmigrate cannot follow `{self.entry.label}` ({self.entry.path}): its calls are too deep"
+            )
+        return self.result
 
     def run(self) -> None:
         try:
@@ -158,6 +188,35 @@ class _Evaluation:
                 self.result.outcomes.append(Outcome(frozenset(before.uses)))
             else:
                 self.result.outcomes += [self._compared(before, after) for after in self._paths(self.new, before)]
+
+    def read(self) -> None:
+        """Compare what a function reads of settings, if that is all that it does with them."""
+        old, new = (self._node(side) for side in (self.old, self.new))
+        (path, name), lines = (self.entry.path, self.entry.name), self.entry.lines
+        self.result.touched[new[0]] = {name.partition(".")[0]}
+        self.result.lines[old[0].path] = bits(*lines)
+        changes = self.old.changes.get(path, {})
+        self.result.uses = frozenset(
+            one for line, names in changes.items() if lines[0] <= line <= lines[1] for one in names
+        )
+        self.result.outcomes.append(Outcome(self.result.uses))
+        for part in reads_of(old[1], new[1], old[0], self.old.slice):
+            self.part = part
+            for before in self._paths(self.old, None):
+                self.result.outcomes += [self._read(before, after) for after in self._paths(self.new, before)]
+
+    def _node(self, side: Side) -> tuple[Module, AnyFunction]:
+        module = side.modules.read(self.entry.path)
+        node = dict(functions_in(module)).get(self.entry.name) if module is not None else None
+        if module is None or node is None:
+            raise NotFollowedError("its file does not define it")
+        return module, node
+
+    def _read(self, before: FlowRun, after: FlowRun) -> Outcome:
+        is_same = before.outcome == after.outcome and before.events == after.events
+        difference = "" if is_same else f"`{self.entry.label}` would use the settings differently ({self.entry.path})"
+        meets_change = any(one[0] != one[1] for _, one in _pairs(before, after))
+        return Outcome(self.result.uses, difference, (), meets_change, any(before.arguments.values()))
 
     def _is_same(self, before: FlowRun) -> bool:
         """Return whether a path uses no settings, and only code that no edit changes."""
@@ -202,7 +261,9 @@ class _Evaluation:
 
         def start(run: FlowRun) -> object:
             run.touch(module, WHOLE if self.entry.name == TOP else self.entry.name.partition(".")[0])
-            return _start(self.entry, run, module)
+            if self.part is None:
+                return _start(self.entry, run, module)
+            return _read(self.entry, run, module, self.part, is_new=side is self.new)
 
         try:
             return paths_of(start, make)
@@ -232,6 +293,16 @@ def _start(entry: Entry, run: FlowRun, module: Module) -> object:
     is_plain = function.owner is not None or run.is_test
     called = function if is_plain else decorated(Evaluator(run, module, Scope()), node, function)
     return run.call(called, [], named)
+
+
+def _read(entry: Entry, run: FlowRun, module: Module, part: Read, *, is_new: bool) -> object:
+    node = dict(functions_in(module))[entry.name]
+    own, owner = node.args, _function(entry, run, module, node).owner
+    arguments = {one.arg: _argument(run, module, one) for one in (*own.posonlyargs, *own.args, *own.kwonlyargs)}
+    if owner is not None:
+        arguments |= {name: _instance(run, owner, name) for name in arguments.keys() & {"self", "cls"}}
+    value = value_of(run, module, node, part.new if is_new else part.old, arguments)
+    return Evaluator(run, module, Scope()).truth(value) if part.is_test else value
 
 
 def _function(entry: Entry, run: FlowRun, module: Module, node: AnyFunction) -> Function:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.megatron.source_trees import is_part_of_megatron
 from cgmigrate.megatron.types import Reader
 from cgmigrate.project.paths import is_test
@@ -25,7 +26,7 @@ from cgmigrate.proof.flow.names import holds_in
 from cgmigrate.proof.flow.parts import kept_in_tests, names_deprecated, of_records, parts_of_names, read_paths
 from cgmigrate.proof.flow.replacements import may_replace, replaces
 from cgmigrate.proof.flow.run import Line, Lines, Name, Side, add_lines, bits
-from cgmigrate.proof.flow.slices import Slice
+from cgmigrate.proof.flow.slices import Slice, functions_in, passes_function
 from cgmigrate.proof.flow.states import Pair, Pool
 from cgmigrate.proof.flow.world import World
 
@@ -72,6 +73,8 @@ class Proofs:
     _by_name: dict[Name, Change] = field(default_factory=dict)
     _pool: Pool = field(default_factory=Pool)
     """The states that the code of the project leaves, which objects may have that tests get."""
+    _readers: dict[Entry, EntryResult] = field(default_factory=dict)
+    """The functions of which only what they read is compared, with why they are not followed."""
     _closed: set[Entry] = field(default_factory=set)
     """The functions that are only evaluated where others call them."""
 
@@ -82,6 +85,10 @@ class Proofs:
             last = known[-1]
             if not last.error and (last.is_known if is_test(entry.path) else entry.name != TOP or entry.sets):
                 add_lines(followed, last.lines)
+        for (entry, _), known in self._known.items():
+            if known[-1].error and entry.name != TOP:
+                # Others may call it with the states of their own objects only.
+                followed[entry.path] = followed.get(entry.path, 0) & ~bits(*entry.lines)
         lines = {(path, at) for path, own in followed.items() for at in range(own.bit_length()) if own >> at & 1}
         readers = {one.path for one in self.changes if one.reads and one.name not in self.failed}
         for path in self.seeds:
@@ -168,7 +175,22 @@ class Proofs:
         lines: Lines = {}
         for one in (one for known in self._known.values() for one in known if not one.error):
             add_lines(lines, one.lines)
-        self._closed = {one for one in self._closed if lines.get(one.path, 0) & bits(*one.lines)}
+        # A function that is not followed calls others with anything, by any name.
+        called = frozenset().union(*map(self._calls, self._readers))
+        called |= {one.word for one in self._closed if self._readers and self._is_passed(one)}
+        followed = (one for one in self._closed if one.word not in called)
+        self._closed = {one for one in followed if lines.get(one.path, 0) & bits(*one.lines)}
+
+    def _is_passed(self, entry: Entry) -> bool:
+        """Return whether code has a function as a value."""
+        modules = map(self.modules.read, self.files_with([entry.word]))
+        return any(one is not None and passes_function(one.tree, {entry.word}) for one in modules)
+
+    def _calls(self, entry: Entry) -> frozenset[str]:
+        """Return the names of what a function may call."""
+        module = self.modules.read(entry.path)
+        nodes = walk(dict(functions_in(module))[entry.name]) if module is not None else ()
+        return frozenset(getattr(one, "attr", getattr(one, "id", "")) for one in nodes)
 
     def _is_closed(self, entry: Entry, followed: Collection[str]) -> bool:
         """Return whether only code that is followed calls a function: it is private, and no other file names it."""
@@ -256,14 +278,27 @@ class Proofs:
                     open_ones.remove((entry, old))
             number += 1
         self._pool = current.pool
+        self._check_readers(current, made)
         return current
+
+    def _check_readers(self, current: _Round, made: _Forms) -> None:
+        """Note an error for what calls functions that set settings: it may read what they have not yet set."""
+        words = {entry.word for entry, _ in self._known if entry.writes and not is_test(entry.path)}
+        for entry, result in self._readers.items():
+            if self._calls(entry) & (words - {entry.word}):
+                current.errors |= dict.fromkeys(result.uses & made.keys(), result.error)
+                for known in (known for (one, _), known in self._known.items() if one == entry):
+                    known.append(result)
 
     def _result(self, entry: Entry, old: Side, new: Side, pair: Pair | None) -> EntryResult:
         known = self._known.setdefault((entry, pair), [])
         result = next((one for one in reversed(known) if holds_in(new.modules, one.touched)), None)
         if result is None:
-            result = evaluate(entry, old, new, pair, known[-1] if known else None)
+            last = known[-1] if known else None
+            result = evaluate(entry, (old, new), pair, last, self._readers.get(entry))
             known.append(result)
+            if result.failed is not None:
+                self._readers[entry] = result.failed
         return result
 
     def _note(self, entry: Entry, number: int | None, result: EntryResult, current: _Round, made: _Forms) -> None:

@@ -116,6 +116,8 @@ class FlowRun:
     classes: dict[ast.ClassDef, object] = field(default_factory=dict)
     bases: dict[object, Sequence[object]] = field(default_factory=dict)
     """The classes of which each class is derived."""
+    unclear: set[str] = field(default_factory=set)
+    """The objects that it makes, and of which it sets attributes by unknown names."""
     yielded: list[object] = field(default_factory=list)
     arguments: dict[str, int] = field(default_factory=dict)
     """The arguments, each with the number of its state."""
@@ -131,6 +133,8 @@ class FlowRun:
     """Whether the current statement uses what is read of settings."""
     is_computing: bool = False
     """Whether it evaluates a function that does not touch settings: nothing is chosen for its value."""
+    catching: int = 0
+    """How many statements around the current one catch errors."""
     is_patched: bool = False
     """Whether it has set names of modules."""
     is_finding: bool = False
@@ -233,6 +237,8 @@ class FlowRun:
         """Note that an object has settings; an argument gets those of a state."""
         if one.is_holder:
             return
+        if one.key in self.unclear:
+            raise NotFollowedError("it sets attributes by unknown names")
         one.is_holder, one.is_part = True, False
         self.objects[one.key] = one
         if not one.is_argument or one.is_bare:

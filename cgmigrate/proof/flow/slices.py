@@ -86,6 +86,10 @@ class Slice:
         """The attributes that lead to objects with settings."""
         self.defined: set[str] = set(base.defined) if base else set()
         """All functions at the top of the modules."""
+        self.variables: set[str] = set(base.variables) if base else set()
+        """The variables at the top of modules with settings, or with functions that set them."""
+        self.classes: set[str] = set(base.classes) if base else set()
+        """The classes with settings among their attributes."""
         self.version = 0
         self._modules: dict[Module, None] = {}
         self._indices: dict[Module, _Index] = base._indices if base else {}
@@ -110,28 +114,35 @@ class Slice:
                 self._grow(module)
 
     def _count(self) -> int:
-        return len(self.functions) + len(self.writers) + len(self.paths) + len(self.tables)
+        return sum(map(len, (self.functions, self.writers, self.paths, self.tables, self.classes)))
 
     def _grow(self, module: Module) -> None:
         for name, node in functions_in(module):
             # What others a method calls is not known by its name: many classes have such a method.
-            of_method = [(self.settings, (_STORED,))]
-            writes = self._matching(module, "sets", of_method) if "." in name else self._writes_in(module)
+            writes = self._own_writes_in(module) if "." in name else self._writes_in(module)
             sets = _has_line(_body(node), writes)
             if sets or _has_line(_body(node), self._settings_in(module)):
                 kept = self.kept(node, module)
                 if sets or kept.reading or any(_gives(one) for one in kept.statements):
                     self._learn(name, sets)
         for statement in module.tree.body:
-            if isinstance(statement, ast.ClassDef) and _has_line(_own_lines(statement), self._settings_in(module)):
-                self._learn(statement.name, False)
+            if isinstance(statement, ast.ClassDef):
+                self._grow_class(statement, module)
             if self._is_table(statement, module):
                 for name in bound_by(statement):
                     self._learn(name, True)
+                    self.variables.add(name)
                     if isinstance(getattr(statement, "value", None), (ast.Call, ast.Lambda)):
                         self.made.add(name)
                     if name.isupper() and not is_test(module.path):
                         self.tables.add(name)
+
+    def _grow_class(self, node: ast.ClassDef, module: Module) -> None:
+        if _has_line(_own_lines(node), self._settings_in(module)):
+            self._learn(node.name, False)
+            self.classes.add(node.name)
+        elif not self.classes.isdisjoint(map(_last_name, node.bases)):
+            self.classes.add(node.name)
 
     def _is_table(self, statement: ast.stmt, module: Module) -> bool:
         """Return whether a statement assigns names of settings, or functions that set them as values.
@@ -161,6 +172,14 @@ class Slice:
     def sets(self, node: ast.stmt, module: Module) -> bool:
         """Return whether a statement sets settings, or calls what sets them."""
         return _has_line(_body(node), self._writes_in(module))
+
+    def writes(self, node: ast.stmt, module: Module) -> bool:
+        """Return whether the body of a function sets settings itself."""
+        return _has_line(_body(node), self._own_writes_in(module))
+
+    def is_dynamic(self, node: ast.stmt, module: Module) -> bool:
+        """Return whether a function sets attributes by names that it makes itself."""
+        return _has_line(_body(node), self.lines_with(DYNAMIC, module))
 
     def has_words(self, node: ast.stmt | ast.expr, module: Module) -> bool:
         """Return whether a statement has a word that matters; of a function, its body."""
@@ -219,6 +238,10 @@ class Slice:
         """Return the lines of a module that set settings, or call functions that do."""
         words = [(self.settings, (_STORED,)), (self.tables, _EVERY), (self.writers, (_CALLED,))]
         return self._matching(module, "writes", words)
+
+    def _own_writes_in(self, module: Module) -> list[int]:
+        """Return the lines of a module that set settings."""
+        return self._matching(module, "sets", [(self.settings, (_STORED,))])
 
     def _leads_in(self, module: Module) -> list[int]:
         """Return the lines of a module that set attributes which lead to objects with settings."""
@@ -418,6 +441,10 @@ class _Keeping:
             self.kept.observed.add(statement)
         for one in inner:
             self._observe(one, ends_others=ends_others)
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
 
 
 def _is_on(node: ast.stmt | ast.expr, lines: set[int]) -> bool:

@@ -6,9 +6,10 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.proof.flow import attributes
 from cgmigrate.proof.flow.expressions import Evaluator
-from cgmigrate.proof.flow.limits import NotFollowedError
+from cgmigrate.proof.flow.limits import NotComputedError, NotFollowedError
 from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import class_of, imported
 from cgmigrate.proof.flow.replacements import Replacement
@@ -17,6 +18,7 @@ from cgmigrate.proof.flow.slices import Kept
 from cgmigrate.proof.flow.values import Bound, Builtin, Class, External, Function, Object, Unknown, shown
 
 _MOST_TURNS = 64
+_ASKING = frozenset(("isinstance", "hasattr", "getattr", "len", "bool", "callable"))
 _ANY_ERROR = frozenset(("Exception", "BaseException"))
 
 
@@ -190,14 +192,57 @@ def _outer(own: Evaluator, node: ast.Global | ast.Nonlocal) -> None:
 
 def _if(own: Evaluator, node: ast.If, kept: Kept) -> None:
     own.run.note(own.module, node.test)
+    # A refusal ends the program, unless something catches it.
+    only_raises = not node.orelse and isinstance(node.body[-1], ast.Raise) and not own.run.catching
+    if only_raises and node not in kept.reading and _has_no_effect(node.test) and not _is_computed(own, node.test):
+        return
     value = own.value(node.test)
-    only_raises = not node.orelse and isinstance(node.body[-1], ast.Raise)
-    if only_raises and isinstance(own.run.resolved(value), Unknown):
+    is_unknown = isinstance(own.run.resolved(value), Unknown)
+    if only_raises and is_unknown:
+        return
+    if is_unknown and not node.orelse and node not in kept.reading and _only_calls(own, node.body, kept):
+        # What it calls is not known, and changes nothing that is followed: it is as if it were always called.
+        execute(own, node.body, kept)
         return
     is_true = own.truth(value)
     if node in kept.observed:
         own.run.event("condition", is_true)
     execute(own, node.body if is_true else node.orelse, kept)
+
+
+def _only_calls(own: Evaluator, body: Sequence[ast.stmt], kept: Kept) -> bool:
+    """Return whether all that is kept of a body are calls without arguments of what is not known."""
+    for statement in body:
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as function, args=[], keywords=[])):
+                value = own.value(function)
+                if not (isinstance(value, Unknown) or (isinstance(value, Object) and value.is_part)):
+                    return False
+            case _ if statement in kept.statements:
+                return False
+    return True
+
+
+def _has_no_effect(test: ast.expr) -> bool:
+    """Return whether a condition only asks: evaluated in part, or twice, it changes nothing."""
+    effects = (ast.NamedExpr, ast.Await, ast.Yield, ast.YieldFrom)
+    return not any(isinstance(one, effects) or (isinstance(one, ast.Call) and not _asks(one)) for one in walk(test))
+
+
+def _asks(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id in _ASKING
+
+
+def _is_computed(own: Evaluator, test: ast.expr) -> bool:
+    """Return whether the outcome of a condition is known without a choice."""
+    outer, own.run.is_computing = own.run.is_computing, True
+    try:
+        own.truth(own.value(test))
+    except NotComputedError:
+        return False
+    finally:
+        own.run.is_computing = outer
+    return True
 
 
 def _for(own: Evaluator, node: ast.For | ast.AsyncFor, kept: Kept) -> None:
@@ -249,6 +294,7 @@ def _with(own: Evaluator, node: ast.With | ast.AsyncWith, kept: Kept) -> None:
             value.enter(own.run)
         if item.optional_vars is not None:
             own.bind(item.optional_vars, entered(own, value))
+    own.run.catching += 1
     try:
         execute(own, node.body, kept)
     except RaisedError as error:
@@ -256,6 +302,7 @@ def _with(own: Evaluator, node: ast.With | ast.AsyncWith, kept: Kept) -> None:
             raise
         own.run.event("raises", error.name)
     finally:
+        own.run.catching -= 1
         for one in reversed(managers):
             if isinstance(one, Replacement):
                 one.leave(own.run)
@@ -286,7 +333,11 @@ def _catches(name: str, expected: str) -> bool:
 
 def _try(own: Evaluator, node: ast.Try, kept: Kept) -> None:
     try:
-        execute(own, node.body, kept)
+        own.run.catching += 1
+        try:
+            execute(own, node.body, kept)
+        finally:
+            own.run.catching -= 1
         execute(own, node.orelse, kept)
     except RaisedError as error:
         handler = next((one for one in node.handlers if _handles(one, error.name)), None)

@@ -21,6 +21,7 @@ from cgmigrate.megatron.types import Reader
 
 _CLASSES = {"CudaGraphScope": SCOPE_LIST_SINCE, "CudaGraphModule": SPLIT_IN, "InferenceCudaGraphScope": SPLIT_IN}
 """The enumerations of megatron-core whose members are values of settings, with their first releases."""
+ENUMERATIONS = frozenset(_CLASSES)
 _MEMBERS: Mapping[str, Sequence[str]] = {
     "CudaGraphScope": ("full_iteration", *LAYER_MODULES, "full_iteration_inference"),
     "CudaGraphModule": LAYER_MODULES,
@@ -78,3 +79,5 @@ SETTINGS = frozenset(FIELDS)
 """The settings whose values are followed."""
 TRACKERS = ("use_te_rng_tracker", "te_rng_tracker", "inference_rng_tracker")
 """What code that uses settings asks: they say whether random numbers can be captured."""
+PROGRAMS = ("args", "argv", "options", "opts", "namespace")
+"""What objects with the flags of a program are called: these have the names that the program gives them."""
