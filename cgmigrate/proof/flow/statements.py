@@ -299,6 +299,8 @@ def _with(own: Evaluator, node: ast.With | ast.AsyncWith, kept: Kept) -> None:
         execute(own, node.body, kept)
     except RaisedError as error:
         if not expected or not _catches(error.name, expected):
+            if error.is_explicit and any(_may_catch(own, item.context_expr) for item in node.items):
+                raise NotFollowedError("a context manager of it may catch errors") from error
             raise
         own.run.event("raises", error.name)
     finally:
@@ -306,6 +308,21 @@ def _with(own: Evaluator, node: ast.With | ast.AsyncWith, kept: Kept) -> None:
         for one in reversed(managers):
             if isinstance(one, Replacement):
                 one.leave(own.run)
+
+
+def _may_catch(own: Evaluator, manager: ast.expr) -> bool:
+    """Return whether a context manager of the project may end an error, or takes others that do."""
+    value = own.value(manager.func if isinstance(manager, ast.Call) else manager)
+    value = value.function if isinstance(value, Bound) else value.of if isinstance(value, Object) else value
+    match value:
+        case External(name=name):
+            return name.endswith("ExitStack")
+        case Function(node=node):
+            return any(isinstance(one, ast.Try) and one.handlers for one in walk(node))
+        case Class(node=node):
+            leaves = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__exit__"]
+            return any(isinstance(one, ast.Return) and one.value is not None for leave in leaves for one in walk(leave))
+    return False
 
 
 def entered(own: Evaluator, value: object) -> object:
