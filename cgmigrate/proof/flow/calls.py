@@ -6,7 +6,7 @@ import ast
 import builtins
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache, partial
 from typing import Any
@@ -23,7 +23,7 @@ from cgmigrate.proof.flow.modules import Import
 from cgmigrate.proof.flow.names import bases_of, enumeration, imported, is_foreign, is_record, member_named, members_of
 from cgmigrate.proof.flow.replacements import PATCHES, replacement, replaces
 from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, Handlers, RaisedError, add_lines, bits, state_of
-from cgmigrate.proof.flow.slices import Kept
+from cgmigrate.proof.flow.slices import COLLECTING, Kept
 from cgmigrate.proof.flow.statements import ReturnedError, decorated, execute
 from cgmigrate.proof.flow.values import (
     MORE,
@@ -89,6 +89,7 @@ def call_function(run: FlowRun, function: Function, positional: list[object], na
     is_whole = function.scope is None and (has_any or any(map(_names_setting, values)))
     if not isinstance(node, ast.Lambda) and function.scope is None and not run.side.slice.follows(node, module):
         is_whole = has_any or any(map(_needs_whole, values)) or (run.is_test and not KEPT_STATE.isdisjoint(named))
+        is_whole = is_whole or _changes(function, positional, named)
         if not is_whole:
             return _without_settings(run, function, positional, named)
     return _evaluated(run, function, positional, named, is_whole=is_whole)
@@ -135,6 +136,26 @@ def _gets_any(function: Function, values: Iterable[object], named: Collection[st
     if has_any and any(isinstance(one, ast.Yield) for one in walk(function.node)):
         _check_passed(function.name, values)
     return has_any
+
+
+def _changes(function: Function, positional: Iterable[object], named: Mapping[str, object]) -> bool:
+    """Return whether a function changes a collection that it gets."""
+    own = function.node.args
+    values = {**dict(zip([one.arg for one in (*own.posonlyargs, *own.args)], positional, strict=False)), **named}
+    return any(isinstance(values[name], (list, dict)) for name in _changed_by(function.node) & values.keys())
+
+
+@lru_cache(maxsize=65536)
+def _changed_by(node: ast.AST) -> frozenset[str]:
+    """Return the variables of which code changes items."""
+    owners: list[ast.expr] = []
+    for one in walk(node):
+        match one:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in COLLECTING:
+                owners.append(owner)
+            case ast.Subscript(value=owner, ctx=ast.Store() | ast.Del()):
+                owners.append(owner)
+    return frozenset(one.id for one in owners if isinstance(one, ast.Name))
 
 
 def _note_test(run: FlowRun, function: Function) -> None:
@@ -526,7 +547,7 @@ def _setattr(run: FlowRun, positional: list[object], _named: dict[str, object]) 
         attributes.write(run, owner, name, value)
     elif isinstance(owner, Object) and (owner.is_argument or owner.is_holder):
         raise NotFollowedError("it sets attributes by unknown names")
-    elif isinstance(owner, Object) and not owner.is_bare:
+    elif isinstance(owner, Object):
         run.unclear.add(owner.key)
     return None
 

@@ -23,7 +23,7 @@ from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.world import SETTINGS, TRACKERS
 
 _WORD = re.compile(r"([A-Za-z_]\w*)[ \t]*(==|[-+*/|&]?=|\.)?")
-_COLLECTING = frozenset(
+COLLECTING = frozenset(
     ("append", "extend", "update", "add", "insert", "pop", "remove", "clear", "setdefault", "sort", "discard")
 )
 _BY_NAME = frozenset(("getattr", "setattr", "hasattr", "deepcopy", "replace"))
@@ -370,7 +370,7 @@ class _Keeping:
         has_inner = isinstance(statement, _DEFINITIONS) or any(isinstance(one, ast.Lambda) for one in nodes)
         for node in walk(statement) if has_inner or self._filling else ():
             match node:
-                case ast.Call(func=ast.Attribute(value=owner, attr=name)) if has_inner and name in _COLLECTING:
+                case ast.Call(func=ast.Attribute(value=owner, attr=name)) if has_inner and name in COLLECTING:
                     if self._leads(owner):
                         self._filling.update(bound_by(statement))
                         return True
@@ -381,7 +381,7 @@ class _Keeping:
     def _collects(self, statement: ast.stmt) -> bool:
         """Return whether a statement changes a collection that is needed: `names.append("attn")`, `table["a"] = 1`."""
         match statement:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name))) if name in _COLLECTING:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name))) if name in COLLECTING:
                 return self._leads(owner)
             case ast.Assign(targets=[ast.Subscript(value=owner)]) | ast.AugAssign(target=ast.Subscript(value=owner)):
                 return self._leads(owner)
@@ -506,7 +506,7 @@ def _calls(statement: ast.stmt) -> bool:
     """Return whether a statement is a call, which may do more than what is evaluated of it."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
-            return name not in _COLLECTING | _BY_NAME
+            return name not in COLLECTING | _BY_NAME
     return False
 
 
