@@ -20,8 +20,13 @@ MOST_NAMED = 5
 
 def clean_summary(run: Run, what: str) -> str:
     """Return the last line of a run without diagnostics. It is a warning if no file was read: that proves nothing."""
-    seen = run.discovery.files_seen
-    return f"{'' if seen else 'warning: '}Checked {counted(seen, 'file')}: {what}."
+    seen, excluded = run.discovery.files_seen, run.discovery.excluded
+    if seen:
+        return f"Checked {counted(seen, 'file')}: {what}."
+    cause = (
+        f" ({excluded[0]} is excluded{f', and {len(excluded) - 1} more' if excluded[1:] else ''})" if excluded else ""
+    )
+    return f"warning: Checked 0 files{cause}: {what}."
 
 
 def print_notes(run: Run, files: Iterable[FileResult], output: Output) -> None:

@@ -35,6 +35,7 @@ class Buffer(Counters):
     def _named(self) -> list[tuple[str, Syntax]] | InputError:
         path = openable_path(self.path, os.getcwd())
         if Patterns(self.exclude).covers(path) or (self.excludes is not None and self.excludes(path)):
+            self.excluded = [path]
             return []
         syntax = syntax_of_named(path, self.data)
         return syntax if isinstance(syntax, InputError) else [(path, syntax)]

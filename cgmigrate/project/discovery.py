@@ -36,6 +36,8 @@ class Counters:
     """Git submodules that were skipped."""
     quoting_names: list[str] = field(default_factory=list, init=False)
     """Logs, patches and lock files."""
+    excluded: list[str] = field(default_factory=list, init=False)
+    """Paths that the user named and that are excluded."""
     untouched: list[tuple[str, str]] = field(default_factory=list, init=False)
     """Files that are never touched, each with its kind before it."""
 
@@ -86,6 +88,7 @@ class Discovery(Counters):
             listing.add_named(path)
         self.submodules = sorted(listing.submodules)
         self.quoting_names = sorted(listing.quoting)
+        self.excluded = listing.excluded
         return listing.in_order()
 
     def _read(self, file: ListedFile) -> Input | None:

@@ -68,6 +68,8 @@ class Listing:
         """Git submodules that were skipped."""
         self.quoting: set[str] = set()
         """Logs, patches and lock files."""
+        self.excluded: list[str] = []
+        """Paths that the user named and that are excluded."""
 
     def in_order(self) -> list[ListedFile | InputError]:
         """Return each file once, and each input error, sorted by path."""
@@ -86,11 +88,11 @@ class Listing:
         except OSError as error:
             self._add_error(path, why_unreachable(path, error), missing=True)
             return
-        if stat.S_ISDIR(status.st_mode):
-            if not self._is_excluded(path + "/"):
-                self._add_directory(path)
-        elif self._is_excluded(path):
-            pass
+        is_folder = stat.S_ISDIR(status.st_mode)
+        if self._is_excluded(path + "/" if is_folder else path):
+            self.excluded.append(path)
+        elif is_folder:
+            self._add_directory(path)
         elif not stat.S_ISREG(status.st_mode):
             self._add_error(path, "not a regular file, so cgmigrate does not open it", missing=True)
         elif isinstance(syntax := syntax_of_named(path), InputError):

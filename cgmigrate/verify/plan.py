@@ -152,6 +152,8 @@ def _read(
         if notes is not None and unowned:
             notes.append(f"{item.path}: settings whose owner is ambiguous are skipped ({unowned[0].rule})")
         yield item, run
+    if notes is not None:
+        notes += [f"{path} is excluded" for path in run.discovery.excluded]
 
 
 def _without_pages(run: Run, named: Sequence[str]) -> Iterator[FileResult | InputError]:

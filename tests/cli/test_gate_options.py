@@ -409,6 +409,18 @@ def test_a_run_that_checked_no_file_is_a_warning(project: Path, cgmigrate: Run) 
     assert cgmigrate("check", ".").stderr == "Checked 1 file: nothing found.\n"
 
 
+def test_a_named_path_that_is_excluded_is_named_if_nothing_else_was_checked(project: Path, cgmigrate: Run) -> None:
+    (project / "conf").mkdir()
+    for name in ("conf/a.yaml", "b.yaml"):
+        (project / name).write_text("enable_cuda_graph: true\n")
+    (project / "cgmigrate.toml").write_text('exclude = ["conf/", "b.yaml"]\n')
+    assert cgmigrate("check", "conf/a.yaml").stderr == (
+        "warning: Checked 0 files (conf/a.yaml is excluded): nothing found.\n"
+    )
+    assert "(conf/a.yaml is excluded, and 1 more)" in cgmigrate("fix", "conf/a.yaml", "b.yaml").stderr
+    assert "note: b.yaml is excluded\n" in cgmigrate("verify", "b.yaml").stderr
+
+
 UNREAD = {
     "CG001": ("a.yaml", b"cuda_graph_scope: [\n"),
     "CG002": ("a.yaml", b"{% if x %}\ncuda_graph_scope: full\n{% endif %}\n"),
