@@ -18,6 +18,8 @@ _VIEWS = ("vars", "asdict", "fields", "astuple", "to_dict", "to_container", "mod
 _TABLES = ("__dict__", "__annotations__", "__dataclass_fields__", "__match_args__")
 VIEWS = (*_TABLES, *(f"{one}{gap}(" for one in _VIEWS for gap in ("", " ")))
 """One of them is in code that goes through the attributes of an object."""
+_HAS_VIEW = re.compile(rf"\b(?:{'|'.join(_VIEWS)})\s*\(|\b(?:{'|'.join(_TABLES)})\b")
+"""As these, as a whole word: `makedir(` is none."""
 _ENTRIES = ("items", "values", "keys")
 _CONVERTS = "to_container"
 """A method that makes a mapping of another one, which has the same keys and values."""
@@ -78,7 +80,7 @@ def flags_made_in(text: str) -> Iterator[EntryFilter]:
 
 def filters_in(text: str) -> Iterator[EntryFilter]:
     """Yield the code of a file that looks at the attributes of objects."""
-    tree = parsed(text)
+    tree = parsed(text) if _HAS_VIEW.search(text) else None
     if tree is None:
         return
     own = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}

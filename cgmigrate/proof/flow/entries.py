@@ -200,7 +200,7 @@ class _Evaluation:
             one for line, names in changes.items() if lines[0] <= line <= lines[1] for one in names
         )
         self.result.outcomes.append(Outcome(self.result.uses))
-        for part in reads_of(old[1], new[1], old[0], self.old.slice):
+        for part in reads_of(old[1], new[1], old[0], self.old.slice, self.old.texts):
             self.part = part
             for before in self._paths(self.old, None):
                 self.result.outcomes += [self._read(before, after) for after in self._paths(self.new, before)]

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import chain, groupby
 
 from cgmigrate.documents.python.nodes import walk
@@ -43,6 +44,10 @@ _MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, a
 _COMPARED = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
 
 
+Text = tuple[str, Sequence[tuple[ast.expr, bool]]]
+"""The text of a function without the expressions of settings, and these, each with whether it is a condition."""
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """An expression of settings, before and after the edits; ``is_test`` says that code uses only its truth."""
@@ -52,15 +57,29 @@ class Read:
     is_test: bool
 
 
-def reads_of(old: AnyFunction, new: AnyFunction, module: Module, words: Slice) -> Sequence[Read]:
-    """Return the expressions of settings in a function. Raises NotFollowedError if it does more than read them."""
+def reads_of(
+    old: AnyFunction, new: AnyFunction, module: Module, words: Slice, texts: dict[object, Text]
+) -> Sequence[Read]:
+    """Return the expressions of settings in a function. Raises NotFollowedError if it does more than read them.
+
+    ``texts`` keeps those of functions, for which each state asks.
+    """
     if words.is_dynamic(old, module):
         raise NotFollowedError("it sets attributes by unknown names")
-    before, after = (_Text(words.classes | words.variables | _BY_ANY_NAME, words.paths) for _ in range(2))
-    if list(before.of(old)) != list(after.of(new)):
+    # The names of classes and variables are complete before code is evaluated; the paths may still grow.
+    size = len(words.paths)
+    for node in (old, new):
+        if (node, size) not in texts:
+            texts[node, size] = _text_of(node, words)
+    (before, reads), (after, others) = texts[old, size], texts[new, size]
+    if before != after:
         raise NotFollowedError("edits change more of it than what it reads")
-    both = zip(before.reads, after.reads, strict=True)
-    return [Read(one, other, is_test) for (one, is_test), (other, _) in both]
+    return [Read(one, other, is_test) for (one, is_test), (other, _) in zip(reads, others, strict=True)]
+
+
+def _text_of(node: AnyFunction, words: Slice) -> Text:
+    text = _Text(words.classes | words.variables | _BY_ANY_NAME, words.paths)
+    return "\n".join(text.of(node)), text.reads
 
 
 @dataclass(slots=True)
@@ -225,6 +244,7 @@ class _Variables:
         )
 
 
+@lru_cache(maxsize=1024)
 def _sources(node: AnyFunction) -> Mapping[str, Sequence[ast.expr | None]]:
     values: dict[ast.AST, ast.expr | None] = dict(chain.from_iterable(map(_values_of, walk(node))))
     values |= dict.fromkeys(one for one in walk(node.args) if isinstance(one, ast.arg))

@@ -66,8 +66,9 @@ class Side:
     """The changes at the lines of files; empty for edited texts."""
     names: dict[tuple[str, str], tuple[object, Sequence[tuple[Module, str]]]] = field(default_factory=dict)
     """What names at the tops of modules are for all paths, with all names that were looked for."""
+    texts: dict[object, tuple[str, Sequence[tuple[ast.expr, bool]]]] = field(default_factory=dict)
+    """The texts of functions, as readers compare them."""
     _noted: dict[ast.AST, tuple[int, frozenset[Name]]] = field(default_factory=dict)
-
     _others: dict[World, Side] = field(default_factory=dict)
 
     def under(self, world: World) -> Side:
