@@ -133,7 +133,8 @@ class CommandFiles:
     @remembered
     def _defining(self, function: str) -> list[str]:
         """Return the files that define a function of a shell."""
-        return list(self.files_with([f"{function}()", f"{function} ()", f"function {function}"]))
+        files = self.files_with([f"{function}()", f"{function} ()", f"function {function}"])
+        return [one for one in files if not one.endswith(".py")]
 
     def _place(self, path: str, at: int) -> str:
         return f"{self.shown(path)}:{self._text(path).count(chr(10), 0, at) + 1}"

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from cgmigrate.documents.shell.plain_words import IF_ANY
 from cgmigrate.linking.name_places import YAML
 from cgmigrate.linking.project_texts import ProjectTexts
 from cgmigrate.linking.text_tools import CODE, PAGES, SHELL, TextPlace, reaches
@@ -35,7 +36,8 @@ _STARTS = re.compile(r"[ \t]*([\w./-]+)[ \t].*?(?:--\w|\$\{?[A-Za-z_]\w*)")
 """A line that starts something with flags, or with what a variable has."""
 _FUNCTION = r"^[ \t]*(?:function[ \t]+{name}\b|{name}[ \t]*\(\)).*?(?:^\}}|\}}[ \t]*$)"
 _LOOKS_AT_WORDS = re.compile(
-    r"\$\*|\$#|\$\{[@*#!][^}]|\bfor \w+(?:[ \t]*;| in \"?\$[@*]|\s+do\b)|\bcase\s+\"?\$\{?[1@*]|\bprintf\b[^\n]*\$@"
+    rf"\$\*|\$#{IF_ANY}"
+    r"|\$\{[@*#!][^}]|\bfor \w+(?:[ \t]*;| in \"?\$[@*]|\s+do\b)|\bcase\s+\"?\$\{?[1@*]|\bprintf\b[^\n]*\$@"
 )
 """Looks at its words one by one, or counts them, instead of starting them."""
 

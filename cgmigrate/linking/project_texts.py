@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -17,6 +18,10 @@ from cgmigrate.text.files import MAX_GENERATED, read_bytes
 from cgmigrate.text.remembered import remembered
 
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_VOCABULARY = re.compile(
+    r"(?:^|/)(?:merges|vocab|tokenizer|added_tokens|special_tokens_map)\.(?:txt|json|bpe)\Z|\.tiktoken\Z"
+)
+"""The words of a tokenizer, which have all parts of names."""
 _ENCODINGS = dict(zip(_MARKS, ("utf-8-sig", "utf-16", "utf-16"), strict=True))
 
 
@@ -40,7 +45,8 @@ class ProjectTexts:
         # For many words, this is much faster than a pattern.
         others = [path for path, text in self._lower_texts if any(word.lower() in text for word in words)]
         searched = map(os.path.realpath, self.search.holding(words, any_case=True))
-        return sorted(path for path in {*searched, *others} if not self._is_rule(path))
+        every = (path for path in {*searched, *others} if not _VOCABULARY.search(path))
+        return sorted(path for path in every if not self._is_rule(path))
 
     def _is_rule(self, path: str) -> bool:
         folders = (os.path.join(os.path.realpath(one), "") for one in self.rule_folders)

@@ -40,11 +40,14 @@ _OTHER_WORDS = ("sum", "patch", "git apply", "@@ -", "shell cat", "$(<", "$0", "
 _READ_WORDS = ("read_text", "read_bytes", "readline", "open(", "splitlines", "getsource", "hashlib", "fileinput")
 _TOOLS = re.compile(r"(?:^|[\s|;&(`$\"'/@!])(?:sed|awk|gawk|perl|[ef]?grep|rg|ag|yq|jq)\b|\$\{\w+[/#%]")
 _BY_POSITION = re.compile(
-    r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|diff|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
+    r"(?:^|[\s|;&(`$@-])(?:head|tail|wc|cmp|cut|tr|[a-z0-9]+sum|cksum|nl|split|csplit|patch|comm|join|paste)\s"
+    r"|(?:^|[\s|;&(`$@-])diff\s(?!\s*--name-(?:only|status)\b)"
     r"|\bsed\s+(?:-\w+\s+)*[\"']?(?:\d+|\$)[,\d$]*[a-z]|\bNR\s*[=<>]|\bgetline\b|\bgit apply\b"
     r"|\bhash-object\b|\$\(shell cat|\$\(<|\bpatsubst\b|\$\(filter\b"
     r"|\b[yj]q\b.*(?:true|false|_entries|keys|length|select)"
 )
+_SAID = re.compile(r"\b(?:echo|printf)\s(?:[^|;&`$\n]|\$(?!\())*(?:\|[^|;&`\n]*)+")
+"""A pipeline that gets a text, and no file: `echo "$NAME" | tr a b`."""
 _COMMANDS = re.compile(r"\|\|?|&&|;|\$\(|`")
 _PASSES_ON = re.compile(
     r"\s*(?:(?:if|then|do|else|exec|time|nohup|sudo|env|!|\(|\{)\s+)*(?:\w+=\S*\s+)*"
@@ -78,7 +81,8 @@ _STARTS = re.compile(r"\bpopen\(|\bsubprocess\b|\bos\.system\(")
 _ANY_FILE = re.compile(r"\bargv\b|\bargparse\b|\bclick\b")
 _OWN_TEXT = re.compile(r"[\"']?\$\{?0\b")
 _VARIABLE = re.compile(r"\$[{(\w@*<]")
-_DIGEST = re.compile(r"\b[0-9a-f]{32,128}\b")
+_DIGEST = re.compile(r"(?<!@)(?<!@sha256:)\b[0-9a-f]{32,128}\b")
+"""The digest of a file. Behind `@` it is that of a commit or an image."""
 _QUOTED = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'([^'\n]*)'")
 _SUBSTITUTION = re.compile(r"^\s*(?:\d*,?\d*)?[sy]?([/|#,!])((?:\\.|(?!\1).)+)\1")
 _LANGUAGES = (".pl", ".pm", ".rb", ".awk", ".lua", ".js", ".ts", ".php", ".go", ".rs", ".c", ".cpp", ".cc")
@@ -269,7 +273,7 @@ def _is_read_as_text(path: str, line: str, change: TextChange) -> bool:
     """Return whether a command gets a file as text: any that is not known to pass it on, to copy or to show it."""
     if path.endswith(".py"):
         return False
-    if _BY_POSITION.search(line):
+    if _BY_POSITION.search(_SAID.sub("", line)):
         return True
     if not path.endswith(SHELL) or change.name not in line:
         return False
@@ -546,7 +550,8 @@ def searches_of_objects(texts: ProjectTexts, before: Settings, after: Settings) 
 
 
 def _text_of(settings: Settings) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    # An object has other fields, too.
+    return ", ".join(["num_layers=2", *(f"{name}={value!r}" for name, value in settings.items())])
 
 
 @lru_cache(maxsize=64)

@@ -56,8 +56,11 @@ NOT_PLAIN = "line {line} may count, pick, cut or compare the words of `{variable
 _NOT_EXPORTED = "a quoted script expands `${variable}`, which is not exported"
 _CUTS = re.compile(r"\$\{[#!]|\$\{\w+(?:\[(?![@*]\])|(?:\[[@*]\])?(?:[#%/^,@]|:(?![-+=?])))|\$\[|\$\(\(")
 """An expansion that is not the value of a variable, or a default for it."""
+IF_ANY = r"(?!\}?[\"']?[ ]*(?:(?:-gt|-ne|>|!=)[ ]*[\"']?0|(?:-ge|>=)[ ]*[\"']?1)\b)"
+"""Behind the number of arguments: no test whether there are any, which no fix changes."""
 PICKS_ARGUMENTS = re.compile(
-    r"(?<![\w-])(?:shift|getopts)(?![\w-])|\$\{?#|\$\{?[1-9]|\$\{[@*](?!\})|(?<!\w)for\s+\w+(?:\s+in\s+[\"']?\$\{?[@*]|\s*[;\n])"
+    rf"(?<![\w-])(?:shift|getopts)(?![\w-])|\$\{{?#{IF_ANY}"
+    r"|\$\{?[1-9]|\$\{[@*](?!\})|(?<!\w)for\s+\w+(?:\s+in\s+[\"']?\$\{?[@*]|\s*[;\n])"
 )
 """What uses arguments otherwise than all together."""
 CUTS_VARIABLE = r"\$\{{(?:[#!]{name}\b|{name}(?:\[(?![@*]\])|(?:\[[@*]\])?(?:[#%/^,@]|:(?![-+=?]))))"
