@@ -264,6 +264,7 @@ def _setting(path: Path, data: Mapping[str, Any], subject: bool) -> Setting:
         can_unset="unset" in data or "default" in data,
         since=_release(data.get("since")) or OLDEST,
         until=_release(data.get("until")),
+        fork=data.get("fork", ""),
         deprecated_in=_release(data.get("deprecated-in")),
         replaced_by=_names(data.get("replaced-by", ())),
         line_for=_names(data.get("line-for", ())),

@@ -133,10 +133,13 @@ def _mistakes_of_releases(setting: Setting) -> Iterator[_Mistake]:
     known = {release: names for release, names in names_in.items() if names}
     having = [release for release, names in known.items() if setting.name in names]
     first = min(known, default=setting.since)
-    if not having and setting.until is not None and setting.since < first <= setting.until:
-        # A name that a class never had, in releases that are all known, is that of a fork.
-        yield ("until",), f"until: {setting.owner} of megatron-core {first} has no {setting.name}"
     if not having:
+        # Before the first release whose class is known it may have been there; the next release may have it.
+        claimed = setting.until is None or setting.until >= first
+        if known and claimed and setting.since <= KNOWN[-1] and not setting.fork:
+            nearest = _nearest(setting.name, frozenset().union(*known.values())) or "."
+            reason = f"{setting.owner} has no {setting.name} in any release{nearest}"
+            yield ("owner",), f"owner: {reason} If a fork of Megatron has it, write its name as `fork`"
         return
     has = f"{setting.owner} has {setting.name}"
     # Before the first release whose class is known it may have been there as well.

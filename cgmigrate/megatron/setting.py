@@ -56,6 +56,8 @@ class Setting:
     can_unset: bool = False
     since: Release = OLDEST
     until: Release | None = None
+    fork: str = ""
+    """The fork of Megatron that has it, where no release does."""
     deprecated_in: Release | None = None
     replaced_by: tuple[str, ...] = ()
     line_for: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ FLAG = """\
 summary: Sends tokens to experts one by one
 kind: flag
 owner: TransformerConfig
+fork: ours
 deprecated-in: "0.18"
 replaced-by: token_dispatch
 values:
@@ -38,6 +39,7 @@ NUMBER = """\
 summary: How many buckets tokens are sorted into
 kind: number
 owner: TransformerConfig
+fork: ours
 deprecated-in: "0.19"
 replaced-by: bucket_count
 """
@@ -45,6 +47,7 @@ LIST = """\
 summary: The parts of a layer that are traced
 kind: list
 owner: TransformerConfig
+fork: ours
 deprecated-in: "0.18"
 replaced-by: traced_parts
 """
@@ -170,6 +173,7 @@ REAL = """\
 summary: Streaming multiprocessors that DeepEP uses
 kind: number
 owner: TransformerConfig
+fork: ours
 since: "0.13"
 deprecated-in: "{deprecated}"
 replaced-by: {new}
@@ -297,7 +301,7 @@ def test_the_value_without_a_new_one_has_help_and_no_fix(project: Path, cgmigrat
 
 
 def test_a_chain_of_names_ends_in_the_newest(project: Path, cgmigrate: Run) -> None:
-    first = 'summary: What it is first\nkind: choice\nowner: TransformerConfig\ndeprecated-in: "0.15"\n'
+    first = 'summary: What it is first\nkind: choice\nowner: TransformerConfig\nfork: ours\ndeprecated-in: "0.15"\n'
     second = first.replace("first", "second").replace("0.15", "0.18")
     entries = {
         "stage_a": first + "replaced-by: stage_b\nvalues: [{old: x, new: y}]\n",
@@ -329,6 +333,7 @@ SWITCH = """\
 summary: Whether the tokenizer is the fast one
 kind: flag
 owner: TransformerConfig
+fork: ours
 deprecated-in: "0.18"
 replaced-by: use_slow
 values:
@@ -352,7 +357,7 @@ def test_null_is_a_value_of_its_own(project: Path, cgmigrate: Run) -> None:
 
 def test_a_flag_that_would_have_to_be_false_is_not_written(project: Path, cgmigrate: Run) -> None:
     entry = SWITCH.replace("use_slow", "use_quick").replace("absent", "false")
-    new = "summary: Whether it is quick\nkind: flag\nowner: TransformerConfig\nno-flag: --no-use-quick\n"
+    new = "summary: Whether it is quick\nkind: flag\nowner: TransformerConfig\nfork: ours\nno-flag: --no-use-quick\n"
     write_team(project, {"use_fast": entry, "use_quick": new})
     path = project / "a.yaml"
     path.write_text("MODEL_ARGS:\n  --hidden-size: 3\n  --use-fast: true\n")
@@ -449,7 +454,7 @@ def test_a_name_that_is_nearly_that_of_a_setting_is_proposed(project: Path, cgmi
 
 
 def test_the_old_name_in_a_parent_and_the_new_one_in_its_child_are_a_choice(project: Path, cgmigrate: Run) -> None:
-    new = 'summary: How many buckets there are\nkind: number\nowner: TransformerConfig\nsince: "0.19"\n'
+    new = 'summary: How many buckets there are\nkind: number\nowner: TransformerConfig\nfork: ours\nsince: "0.19"\n'
     write_team(project, {"num_buckets": NUMBER, "bucket_count": new})
     head = "policy:\n  megatron_cfg:\n    num_layers: 2\n"
     files = {

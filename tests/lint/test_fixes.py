@@ -84,6 +84,7 @@ ENTRY = """\
 summary: The number of things, by its former name
 kind: choice
 owner: TransformerConfig
+fork: ours
 since: "0.15"
 deprecated-in: "0.18"
 replaced-by: moe_new_way

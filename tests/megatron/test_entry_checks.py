@@ -56,8 +56,24 @@ def test_the_replacement_of_a_field_of_megatron_is_one_as_well(tmp_path: Path) -
         "did you mean moe_flex_dispatcher_num_sms?"
     )
     # An entry of its own says that a fork has it.
-    new = NEW.format(kind="number", more="").replace("our_package.OurConfig", "TransformerConfig")
-    load([write_entries(tmp_path, moe_flex_dispatcher_num_sm=new)])
+    new = NEW.format(kind="number", more="{fork}").replace("our_package.OurConfig", "TransformerConfig")
+    folder = write_entries(tmp_path, moe_flex_dispatcher_num_sm=new.format(fork="fork: ours\n"))
+    load([folder])
+    assert "has no moe_flex_dispatcher_num_sm in any release; did you mean moe_flex_dispatcher_num_sms? If a fork" in (
+        error(tmp_path, moe_flex_dispatcher_num_sm=new.format(fork=""))
+    )
+
+
+@pytest.mark.parametrize("owner", ["TransformerConfig", "training.Arguments"])
+@pytest.mark.parametrize("more", ["", 'until: "0.17"\n'])
+def test_a_name_that_no_release_has_is_that_of_a_fork(tmp_path: Path, owner: str, more: str) -> None:
+    entry = f"{ENTRY[: ENTRY.index('values')]}sources: [ours]\n{more}".replace("our_package.OurConfig", owner)
+    assert f"owner: {owner} has no shuffle_kernels in any release" in error(tmp_path, shuffle_kernels=entry)
+    new = NEW.format(kind="choice", more="").replace("our_package.OurConfig", owner)
+    assert "shuffle_backend in any release" in error(
+        tmp_path, shuffle_kernels=f"{entry}fork: ours\n", shuffle_backend=new
+    )
+    load([write_entries(tmp_path, shuffle_backend=f"{new}fork: ours\n")])
 
 
 def test_a_file_with_another_ending_is_not_silently_unread(tmp_path: Path) -> None:
