@@ -182,6 +182,8 @@ class Site:
     """Whether the function around it expects an error, as a test of a refusal does."""
     linked: tuple[int, ...] = ()
     uncertain: bool = False
+    later: Settings = field(default_factory=dict)
+    """What the code around sets of the object after the call that makes it."""
     overrides_around: bool = False
     """Whether its owner overrides the mapping around it: the site inherits from that one if the file has it."""
     programs: tuple[str, ...] | None = None

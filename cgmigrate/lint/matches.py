@@ -131,8 +131,17 @@ def _refusal_at_run_time(case: SiteCase, context: Context) -> tuple[Rejected, Re
     refusal = refusal_of(case, context)
     if refusal is None:
         return None
-    # Megatron-Bridge validates a configuration before the model is built, and not again.
-    return None if refusal[0].code == "bridge-local" and case.site.of_built_model else refusal
+    if refusal[0].code != "bridge-local":
+        return refusal
+    # Megatron-Bridge validates a configuration before the model is built, and not again: with what is set by then.
+    is_other = case.site.of_built_model
+    if not is_other and case.site.later:
+        try:
+            later = capture_of({**case.before, **case.site.later}, refusal[1], case.reader)
+            is_other = not isinstance(later, Rejected)
+        except ValueError:
+            is_other = True
+    return None if is_other else refusal
 
 
 def _remarks(

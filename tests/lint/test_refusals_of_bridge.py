@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from cgmigrate.lint.diagnostics import Context
 from cgmigrate.lint.rules import load
 from cgmigrate.megatron import catalogue
 from cgmigrate.megatron.releases import Release
+from tests.support.files import write
 from tests.support.paths import FETCHED, ROOT
 from tests.support.plans import examine
 
@@ -133,3 +135,24 @@ def test_the_defaults_of_providers_are_those_of_the_catalogue(judge: Any) -> Non
     written = container(model | {name: CATALOGUE.settings[name].default for name in names})
 
     assert refusal(judge, written) == refusal(judge, container(model))
+
+
+CONSTRUCTED = """\
+from megatron.bridge.models.gpt_provider import GPTModelProvider
+
+
+def build():
+    cfg = GPTModelProvider(num_layers=1, hidden_size=128, num_attention_heads=4, cuda_graph_impl="local")
+    cfg.cuda_graph_modules = {}
+    cfg.finalize()
+    return cfg
+"""
+
+
+@pytest.mark.parametrize(("modules", "reported"), [('"full_iteration"', False), ('["attn"]', True)])
+def test_megatron_bridge_validates_what_is_set_after_the_call(
+    project: Path, cgmigrate, modules: str, reported: bool
+) -> None:
+    write(project / "a.py", CONSTRUCTED.format(modules))
+    shown = cgmigrate("check", "--from", "0.18", "--to", "0.19", "--output-format", "concise", ".").stdout
+    assert ("CG501" in shown) is reported

@@ -41,6 +41,8 @@ class Assignments:
         self.source, self.names = source, names
         self.places: list[SiteNodes] = []
         self.seen: set[int] = set()
+        self.later: dict[ast.AST | None, dict[str, object]] = {}
+        """What is set of objects, by the calls that make these."""
         self._self_class = ""
         self._classes = ObjectClasses(names, definitions)
 
@@ -191,6 +193,8 @@ class Assignments:
     def _add(self, base: ast.expr, item: Item, states: States, guard: str) -> None:
         """Add a setting to the open site of its object, or begin a new one."""
         path = dotted(base)
+        if isinstance(made := self._classes.values.get(path), ast.Call):
+            self.later.setdefault(made, {})[item.field] = item.value
         state = states.get(path) if path else None
         self.seen.add(id(item.node))
         if state is not None and state.open and state.place is not None and state.place.blocked_by in ("", guard):

@@ -151,6 +151,7 @@ class PythonDocument(Document):
                 nodes |= {id(item.node) for item in place.items}
                 nodes |= {id(value) for item in place.items for value in item.values}
         for place in places:
+            place.later = assignments.later.get(self._source.parent(place.items[0].node), {})
             place.expects_error = expects_error(self._source, place.items[0].node)
             place.of_built_model = place.form is SiteForm.ASSIGNMENTS and is_of_built_model(self._source, place)
             place.blocked_by = place.blocked_by or deprecation_test_around(place.items[0].node, self._source)

@@ -11,6 +11,7 @@ from enum import Enum
 from cgmigrate.documents.overrides import ELSEWHERE
 from cgmigrate.documents.sites import Origin, OverridingCommand, Site, Use
 from cgmigrate.megatron.catalogue import Catalogue
+from cgmigrate.megatron.settings import Settings
 from cgmigrate.text.spans import Span
 
 _NOWHERE = Span(0, 0)
@@ -81,6 +82,7 @@ class SiteNodes:
     links: list[SiteNodes] = dataclasses.field(default_factory=list)
     """Places that may have set the same object before: they are rewritten together or not at all."""
     uncertain: bool = False
+    later: Settings = dataclasses.field(default_factory=dict)
     """Whether branches or a loop leave open what the object holds when this place is reached."""
     prefix: str = ""
     words: tuple[str, ...] = ()
@@ -133,6 +135,7 @@ def _site(at: int, place: SiteNodes, modules: tuple[str, ...], index: Mapping[in
         of_built_model=place.of_built_model,
         expects_error=place.expects_error,
         uncertain=place.uncertain,
+        later=place.later,
         commands=(OverridingCommand(place.words, (0,)),) if place.words else (),
         elsewhere=ELSEWHERE.format(prefix=place.prefix or place.items[0].field)
         if place.form is SiteForm.OVERRIDES
