@@ -149,4 +149,6 @@ def is_prose(value: str) -> bool:
     words = names_in(value)
     grammar = len(_GRAMMAR.findall(value))
     is_sentence = grammar > 1 or len(words) > (2 if grammar else 3)
-    return is_sentence and sum(word in _NAMES for word in words) * 2 < len(words)
+    named = sum(word in _NAMES for word in words)
+    # A sentence may list the choices.
+    return is_sentence and (named * 2 < len(words) or (value.rstrip().endswith(".") and named < len(words) - 1))

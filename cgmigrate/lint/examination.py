@@ -181,6 +181,9 @@ def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int
             own = own_class(site, file.document)
             if own is None or not (own.is_reported or own in classes):
                 diagnostics += unknown_owner_diagnostics(site, file.document, file.context, own)
+            else:
+                old = (one for one in site.written if one.setting in file.document.catalogue.deprecated)
+                skipped += [(written, f"`{own.name}`, which is reported elsewhere") for written in old]
             classes.add(own)
         elif owner.ecosystem.reader is None and not owner.conflict:
             skipped += [(written, owner.ecosystem.name) for written in site.written]
