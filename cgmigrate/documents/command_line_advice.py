@@ -37,12 +37,13 @@ def by_hand(name: str, catalogue: Catalogue, text: str = "", end: int = 0) -> st
     In the ``text``, the name ends at an offset; its value may follow.
     """
     flag = name.startswith("-")
-    prefix = "" if flag else name[: name.rfind(".") + 1]
+    key = name if flag else next(one for one in _endings(name) if one in catalogue.by_key)
+    prefix = name.removesuffix(key)
 
     def spelled(setting: str, value: str) -> str:
         return f"`{catalogue[setting].flag} {value}`" if flag else f"`{prefix}{setting}={value}`"
 
-    old = catalogue[catalogue.by_key[name if flag else name.rpartition(".")[2]]]
+    old = catalogue[catalogue.by_key[key]]
     if not old.captures:
         return f"write {' or '.join(spelled(new, '…') for new in old.replaced_by)}" if old.replaced_by else ""
     if (_OFF if old.name != SCOPE else _WHOLE_LAYERS).match(text, end):
@@ -53,6 +54,12 @@ def by_hand(name: str, catalogue: Catalogue, text: str = "", end: int = 0) -> st
         case "external_cuda_graph":
             return f"write {spelled(IMPL, 'transformer_engine')}"
     return f"write {_scope_by_hand(_values(text, end), spelled, is_flag=flag)}"
+
+
+def _endings(name: str) -> Iterator[str]:
+    """Yield an override's name without more and more of the keys in front: a setting may have its section in it."""
+    parts = name.lstrip("+~").split(".")
+    return (".".join(parts[at:]) for at in range(len(parts)))
 
 
 def _scope_by_hand(values: Sequence[str], spelled: Callable[[str, str], str], *, is_flag: bool) -> str:

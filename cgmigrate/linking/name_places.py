@@ -94,6 +94,12 @@ class OpenPlace:
         return self.kind is PlaceKind.FLAG and (has_commands or "." not in os.path.basename(self.path))
 
 
+def is_set_in(text: str, place: OpenPlace) -> bool:
+    """Return whether the line of a place has an assignment of what it names, or a key."""
+    line, name = text.split("\n")[place.line - 1], re.escape(place.text)
+    return re.search(rf"{name}[\"']?\]?\s*=(?!=)|[\"']{name}[\"']\s*:|^\s*{name}\s*:", line) is not None
+
+
 def may_run(path: str) -> bool:
     """Return whether a file may be a program: code, a notebook, a script, a template, a build file."""
     return not path.endswith((*YAML, *_DATA, *_PAGES, ".txt"))

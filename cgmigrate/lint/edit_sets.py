@@ -359,8 +359,12 @@ def _with_overrides(group: FileGroup, index: int, case: SiteCase) -> SiteCase:
     # A site with flags or overrides is on a command line itself.
     if site.flags or (site.overrides and site.origin is None) or case.after is None or case.before == case.after:
         return case
+    catalogue, related = group.document(index).catalogue, changed_names(case.before, case.after)
+    related |= catalogue.captures if related & catalogue.captures else frozenset()
+    # A setting that moves to another section is written by its key.
+    keys = related | {name.rpartition(".")[2] for name in related}
     overrides = group.files[group.place(index)[0]].relations.overrides
-    override = next((one for one in overrides if one.concerns(site.path, case.before)), None)
+    override = next((one for one in overrides if one.setting in keys and one.concerns(site.path, case.before)), None)
     return case.block(f"a command line overrides {override}, and has to change with it") if override else case
 
 

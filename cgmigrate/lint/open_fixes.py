@@ -57,7 +57,7 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
         is_open = bool(case.site.meets)
         place = places.meeting_command(fix, is_open=is_open) if case.site.flags else places.meeting(fix)
         if place is not None:
-            reasons[index] = _reason(place, fix)
+            reasons[index] = _reason(place, fix, places.texts.text(place.path))
     replaced = _replaced_names(examined, related)
     if not (reasons or replaced):
         return examined
@@ -65,12 +65,16 @@ def _with_open_places(examined: ExaminedFile, group: frozenset[_Line], related: 
     return replace(examined, relations=replace(examined.relations, open_places=reasons, not_proved=not_proved))
 
 
-def _reason(place: OpenPlace, fix: FixOutline) -> str:
+def _reason(place: OpenPlace, fix: FixOutline, text: str) -> str:
     """Return why a place makes a fix unsafe; a false that goes says nothing to code that reads it."""
-    begins = f"{place} also uses `{place.text}` and may set"
-    if fix.before and not any(fix.before.values()) and not fix.after:
-        return f"{begins} it to true for the same configuration, which this false turns off"
-    return f"{begins} or read the same setting"
+    from cgmigrate.linking.name_places import PlaceKind, is_set_in
+
+    begins = f"{place} also uses `{place.text}` and may"
+    if not (fix.before and not any(fix.before.values()) and not fix.after):
+        return f"{begins} set or read the same setting"
+    if place.kind is PlaceKind.CODE and not is_set_in(text, place):
+        return f"{begins} read the same setting, which would be missing or have its default"
+    return f"{begins} set it to true for the same configuration, which this false turns off"
 
 
 def _replaced_names(examined: ExaminedFile, related: RelatedFiles) -> dict[int, str]:

@@ -221,6 +221,8 @@ class SiteReport:
             about_captures = not match.rule.names.isdisjoint(case.document.catalogue.captures)
             reasons = reasons if about_captures or not kept else replace(reasons, cause=None)
             diagnostic = reasons.explain(diagnostic, kept)
+            if not about_captures and not fix and match.case.decide:
+                diagnostic = replace(diagnostic, help=message(match.case.decide, case, self.context))
         if not fix and not diagnostic.help:
             return replace(diagnostic, help=self._by_hand(match))
         return diagnostic

@@ -125,7 +125,9 @@ def _reasons(text: str, place: str) -> list[str]:
 
 def _beginning(text: str) -> str:
     """Return the first part of a reason, or as many of its words as a line has."""
-    return shorten(text.partition("; ")[0], _MOST_REPEATED, placeholder=" …")
+    # The first word may be a long path.
+    place, space, rest = text.partition("; ")[0].partition(" ")
+    return f"{place}{space}{shorten(rest, max(_MOST_REPEATED - len(place), _MOST_REPEATED // 2), placeholder=' …')}"
 
 
 _KINDS = {"because": "unsafe", "blocked by": "unsafe", "note": "note"}

@@ -488,3 +488,75 @@ def test_a_name_that_the_default_source_lacks_is_no_silence(project: Path, cgmig
     assert "left unchanged" not in stated, "the name is another one, since the code works there"
     assert "megatron-core 0.12 and older, and the source 0.17 is only the default (--from 0.12):" in default
     assert "  run.sh:1: `--s3-cache-path`" in default
+
+
+def test_a_setting_in_a_section_is_found_in_a_page(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "a.md", "Write `train.eval_iters=10`, or `cfg.train.eval_iters=10`.\n")
+    result = cgmigrate("upgrade", "--to", "0.19", "--output-format", "full", ".")
+    assert "`train.eval_iters`" in result.stdout and "internal error" not in result.stderr
+
+
+def test_the_name_of_a_file_is_no_setting(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    write(project / "a.md", "Megatron writes `tokenizer_metadata.json`. Set `tokenizer_metadata`.\n")
+    shown = cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", "--output-format", "concise", ".").stdout
+    assert shown.count("CG608") == 1
+
+
+PATTERN = "torchrun pretrain_mamba.py --num-layers 4 --hybrid-{}-pattern {} --seed 1\n"
+
+
+@pytest.mark.parametrize("value", ["M*M-", '"M*M-"', "MM-"])
+def test_a_word_that_the_shell_may_expand_stays_as_it_is(
+    project: Path, cgmigrate: Callable[..., Any], value: str
+) -> None:
+    path = write(project / "run.sh", PATTERN.format("override", value))
+    cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", "--fix", ".")
+    assert path.read_text() == PATTERN.format("layer", value)
+
+
+HUGGING_FACE = [
+    'config = AutoConfig.from_pretrained("nvidia/Nemotron-H-8B-Base-8K")\n    config.hybrid_override_pattern = "M*"',
+    'hf_cfg = {}\n    hf_cfg["hybrid_override_pattern"] = "M*"',
+    'pattern = hf_config.pop("hybrid_override_pattern", None)',
+    'mapping = [("n_groups", "mamba_num_groups"), ("hybrid_override_pattern", "hybrid_layer_pattern")]',
+    'name = "hybrid_override_pattern"\n    hf_cfg["hybrid_override_pattern"] = "M*"',
+]
+
+
+@pytest.mark.parametrize("line", HUGGING_FACE)
+def test_a_key_of_hugging_face_is_not_megatrons(project: Path, cgmigrate: Callable[..., Any], line: str) -> None:
+    text = f"import megatron.core\nfrom transformers import AutoConfig\n\n\ndef build(hf_config):\n    {line}\n"
+    path = write(project / "a.py", text)
+    result = cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", "--output-format", "concise", ".")
+    assert "UPG119" not in result.stdout and "CG604" not in result.stdout
+    cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", "--fix", "--unsafe-fixes", ".")
+    assert path.read_text() == text
+
+
+def test_a_setting_of_megatron_beside_hugging_face_is_megatrons(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    text = (
+        "import megatron.core\nfrom transformers import AutoConfig\n\n\ndef build(config):\n"
+        '    hf = AutoConfig.from_pretrained("x")\n    config.hybrid_override_pattern = hf.pattern\n'
+    )
+    write(project / "a.py", text)
+    assert "UPG119" in cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", ".").stdout
+
+
+def test_each_setting_that_is_written_twice_has_its_own_advice(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    lines = [
+        f"    cfg.{section}.{name} = 0\n"
+        for section in ("train", "validation")
+        for name in ("eval_interval", "eval_iters")
+    ]
+    head = "from megatron.bridge.training.config import ConfigContainer\n\n\ndef mend(cfg: ConfigContainer):\n"
+    write(project / "a.py", head + "".join(lines))
+    shown = cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", "--output-format", "full", ".").stdout
+    for name in ("eval_interval", "eval_iters"):
+        assert f"help: keep the value that is meant as `validation.{name}`, and delete `train.{name}`" in shown
+
+
+def test_an_override_of_another_setting_blocks_no_fix(project: Path, cgmigrate: Callable[..., Any]) -> None:
+    path = write(project / "conf/a.yaml", "model:\n  seq_length: 4096\ntrain:\n  train_iters: 9\n  eval_iters: 10\n")
+    write(project / "test_a.py", 'OVERRIDES = ["model.cuda_graph_impl=none", "model.cuda_graph_scope=[]"]\n')
+    cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", "--fix", "--unsafe-fixes", "conf")
+    assert "validation:\n  eval_iters: 10\n" in path.read_text()

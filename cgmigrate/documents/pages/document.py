@@ -30,6 +30,8 @@ _IMPORT = re.compile(r"^[ \t]*(?:>>> )?(?:from|import)[ \t]+(?P<module>[\w.]+)",
 _COMMENT = re.compile(r"<!--(?:(?!-->).)*-->")
 _MEGATRON = re.compile(r"megatron|nemo", re.IGNORECASE)
 NO_LANGUAGES: Mapping[int, str] = {}
+_SUFFIX = re.compile(r"\.(?:json|jsonl|ya?ml|txt|bin|model|py)\b")
+_FILE = "a file"
 _HARNESS = "a program with options of its own, spelled with underscores"
 
 
@@ -102,7 +104,9 @@ class Prose(UnreadDocument):
         """Record a name that is no setting of a block: ``why`` says why its block is not read."""
         is_harness = name.key.startswith("--") and "_" in name.key
         is_common = name.setting == ENABLE and not self._is_about_megatron
-        if is_harness or is_common:
+        if _SUFFIX.match(self.text, name.span.end):
+            self.mentions.append((name.use(Role.MENTION), _FILE))
+        elif is_harness or is_common:
             self.mentions.append((name.use(Role.MENTION), _HARNESS if is_harness else sites.UNKNOWN_OWNER))
         elif not why and self._outline.keeps(name):
             self.mentions.append((name.use(Role.MENTION), HISTORY))

@@ -163,6 +163,11 @@ def _prints(statement: ast.stmt) -> bool:
 Replacements = Mapping[str, Sequence[str]]
 """Old key → the keys that replace it in all mappings: one with the same value, or several with others."""
 _OF_ONE_NAME = (KeyForm.KEY, KeyForm.ATTRIBUTE, KeyForm.GENERATED)
+_READING = "the deprecated key `{name}` is in code that reads {where}"
+_MESSAGES = {
+    KeyForm.ATTRIBUTE: "the deprecated attribute `{name}` gets the value of this key in {where}",
+    KeyForm.GENERATED: "the deprecated key `{name}` is in a text that code writes, as in {where}",
+}
 
 
 def renaming_edits(
@@ -193,7 +198,7 @@ def problem_of(place: KeyPlace, new: Replacements, where: str, index: int) -> Pr
     names = " and ".join(f"`{name}`" for name in new[place.name])
     is_field = place.form is KeyForm.FIELD
     kind = ProblemKind.DEFINITION if is_field else ProblemKind.NAME_IN_TEXT
-    message = f"the deprecated key `{place.name}` is in code that reads {where}"
+    message = _MESSAGES.get(place.form, _READING).format(name=place.name, where=where)
     fix = f"write {names}"
     return Problem(kind, place.span, message, index, fix, fix=fix)
 

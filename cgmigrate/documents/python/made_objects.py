@@ -27,6 +27,15 @@ def class_of_megatron(names: Names, name: str) -> str:
     return full if is_class and full.partition(".")[0] in MEGATRON else ""
 
 
+def is_of_hugging_face(path: str, made_by: str = "") -> bool:
+    """Return whether an object is a configuration of Hugging Face, which has names of Megatron's.
+
+    The name of the object says so (``hf_config``), or the full name of what makes it.
+    """
+    words = path.rpartition(".")[2].lower().split("_")
+    return "hf" in (words[0], words[-1]) or made_by.startswith("transformers.")
+
+
 def class_made_by(call: ast.Call, definitions: Definitions) -> str:
     """Return the class of Megatron of which a call makes an object; empty if that is not known.
 

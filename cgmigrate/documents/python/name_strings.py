@@ -6,10 +6,11 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from cgmigrate.documents.python.flag_uses import is_defined
 from cgmigrate.documents.python.name_resolution import SCOPE_CLASS
+from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import (
     THREE,
     advice,
@@ -23,7 +24,7 @@ from cgmigrate.documents.python.read_messages import (
     through_hasattr,
 )
 from cgmigrate.documents.python.source import PythonSource, dotted
-from cgmigrate.documents.python.use_owners import FIELDS_SET
+from cgmigrate.documents.python.use_owners import FIELDS_SET, HUGGING_FACE
 from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport
 from cgmigrate.documents.sites import ProblemKind
 from cgmigrate.megatron.catalogue import Catalogue, Setting
@@ -75,7 +76,7 @@ def _writes(catalogue: Catalogue) -> re.Pattern[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NameStrings:
     """Reports such strings."""
 
@@ -135,9 +136,33 @@ class NameStrings:
         if _is_own_option(node, above):
             self.report.skip(node, setting.name, FIELDS_SET)
             return
+        if setting.name in self._names_of_hugging_face:
+            self.report.skip(node, setting.name, HUGGING_FACE)
+            return
         of_attribute = isinstance(above, ast.Call) and dotted(above.func) in ("getattr", "hasattr")
         reads = of_attribute or _is_list_of_names(above) or self._is_key(node)
         self._report(node, setting.name, f"`{text}` is in a string; {deprecation_of(setting)}", reads=reads)
+
+    @cached_property
+    def _names_of_hugging_face(self) -> frozenset[str]:
+        """The names that the file looks up in a configuration of Hugging Face, or pairs with what replaces them."""
+        catalogue, names = self.source.catalogue, set[str]()
+        for one in walk(self.source.tree):
+            match one:
+                case ast.Subscript(value=owner, slice=ast.Constant(value=str() as name)):
+                    pass
+                case ast.Call(
+                    func=ast.Attribute(value=owner, attr="get" | "pop"), args=[ast.Constant(value=str() as name), *_]
+                ):
+                    pass
+                case ast.Tuple(elts=[ast.Constant(value=str() as name), ast.Constant(value=new)]) if name in catalogue:
+                    names |= {name} if new in catalogue[name].replaced_by else set()
+                    continue
+                case _:
+                    continue
+            if name in catalogue and self.report.owners.is_of_hugging_face(owner):
+                names.add(name)
+        return frozenset(names)
 
     def _is_other_setting(self, name: str) -> bool:
         setting = self.source.catalogue.get(name)

@@ -89,7 +89,7 @@ def through_hasattr(name: str, kind: HolderKind) -> str:
     if kind is HolderKind.ARGS:
         result = "`hasattr` is false" if name == SCOPE else "`hasattr` is false after that"
         return f"{_of_args(name)}: {result}"
-    reset = ", which is None there" if name == SCOPE else ""
+    reset = " (None in a built configuration)" if name == SCOPE else ""
     exists = f"`hasattr` is true in megatron-core >= 0.18 as well, which keeps the deprecated `{name}`{reset}"
     return f"unknown owner: {exists}, and {_of_args(name)}" if kind is HolderKind.UNKNOWN else exists
 
@@ -131,8 +131,8 @@ def advice(name: str, *, is_off: bool = False) -> str:
     if name == SCOPE:
         return (
             "test `cuda_graph_impl` in place of the old settings: it is `full_iteration`, `local` (per-layer "
-            "graphs), `transformer_engine` or `none`; for modules read `cuda_graph_modules`; not fixed: what sets "
-            "them has to change with it"
+            "graphs), `transformer_engine` or `none`; for modules read `cuda_graph_modules`; not fixed: it "
+            "changes only together with the code that sets them"
         )
     impl = _impl(name)
     if is_off:
@@ -148,7 +148,7 @@ def string_advice(name: str, key: str, *, is_key: bool) -> str:
     """Return what replaces a string with a setting, which may be a key that code looks up in a mapping."""
     new = f"`{key.replace(name, MODULES if name == SCOPE else IMPL)}`"
     of_scope = "`full_iteration` is a value of `cuda_graph_impl`"
-    value = of_scope if name == SCOPE else f"true is `{_impl(name)}`, false is `none`"
+    value = of_scope if name == SCOPE else f"true is `{_impl(name)}`, false is `none`, which is no false value"
     if is_key:
         return (
             f"if megatron-core gets its value, rename the key to {new} where it is read and written ({value}); else "

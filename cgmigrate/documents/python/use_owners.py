@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cgmigrate.documents.python.made_objects import class_made_by, class_of_megatron
+from cgmigrate.documents.python.made_objects import class_made_by, class_of_megatron, is_of_hugging_face
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.nodes import walk
 from cgmigrate.documents.python.read_messages import HolderKind, kind_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 OWN = "a variable, parameter or attribute of the file's own"
 NO_MEGATRON = "another system (nothing in the file is Megatron's)"
+HUGGING_FACE = "a configuration of Hugging Face"
 FIELDS_SET = "the project's own options (a current name there)"
 _CONFIGS = ("model", "config", "cfg", "provider", "conf")
 OTHER_SYSTEMS = frozenset(
@@ -83,6 +84,16 @@ class UseOwners:
                         name = dotted(annotation)
         return self.definitions().declared_by(name) if name and self.definitions is not None else frozenset()
 
+    def is_of_hugging_face(self, node: ast.expr) -> bool:
+        """Whether an object is a configuration of Hugging Face."""
+        path, made_by = dotted(node), ""
+        function = self.source.function_of(node) if isinstance(node, ast.Name) else None
+        for one in walk(function) if function is not None else ():
+            match one:
+                case ast.Assign(targets=[target], value=ast.Call(func=func)) if dotted(target) == path:
+                    made_by = self.names.resolve(dotted(func))
+        return is_of_hugging_face(path, made_by)
+
     def _named(self, value: ast.expr) -> ast.Name | None:
         """Return the name that says what a value is, None if that is not known."""
         match value:
@@ -98,7 +109,7 @@ class UseOwners:
 
     def is_config(self, node: ast.expr) -> bool:
         """Whether an object is a Megatron configuration, as far as its name and the file show."""
-        if not self.megatron:
+        if not self.megatron or self.is_of_hugging_face(node):
             return False
         node = self.meant(node)
         path = dotted(node)

@@ -26,7 +26,7 @@ from cgmigrate.documents.python.read_messages import (
 from cgmigrate.documents.python.release_checks import PossibleReleaseChecks, release_check_around
 from cgmigrate.documents.python.scope_tests import ScopeTests, comparison, full_iteration_test, read_value
 from cgmigrate.documents.python.source import PythonSource, dotted
-from cgmigrate.documents.python.use_owners import OWN, UseOwners
+from cgmigrate.documents.python.use_owners import HUGGING_FACE, OWN, UseOwners
 from cgmigrate.documents.python.use_report import Message, UseReplacement, UseReport
 from cgmigrate.documents.python.values import enum_class
 from cgmigrate.documents.sites import FOLLOWS_OBJECT, FOLLOWS_USES, ProblemKind
@@ -147,6 +147,9 @@ class _UseProblems:
         return False
 
     def _attribute(self, node: ast.Attribute, name: str) -> None:
+        if self.owners.is_of_hugging_face(node.value):
+            self.report.skip(node, name, HUGGING_FACE)
+            return
         if not isinstance(node.ctx, ast.Load):
             text = f"`{name}` is set in a way that cgmigrate does not rewrite"
             self.report.add(node, Message(ProblemKind.OTHER_ASSIGNMENT, text, self._extended(node)))
@@ -288,17 +291,18 @@ class _UseProblems:
         setting = self.catalogue.settings.get(self.catalogue.by_key.get(name, name))
         new = f"`{MODULE_CLASS}`" if setting is None else " and ".join(f"`{one}`" for one in setting.replaced_by)
         new = "`cuda_graph_modules` and `cuda_graph_impl` (which has `full_iteration` now)" if name == SCOPE else new
+        instead = f"replace it by {new}" if new else "delete it"
         is_gone = setting is not None and setting.until is not None
         text = f"{what} has the name of a {'former' if is_gone else 'deprecated'} setting of megatron-core"
         how = how or (
-            f"if it is passed to megatron-core, replace it by {new}, with everything that sets or reads it (not fixed: "
+            f"if it is passed to megatron-core, {instead}, with everything that sets or reads it (not fixed: "
             "that code has to change with it); else leave it"
         )
         self.report.add(node, Message(ProblemKind.DEFINITION, text, advice=how))
 
 
 def _is_configuration(full: str) -> bool:
-    return full.startswith("megatron.") and full.endswith(("Config", "Provider"))
+    return full.startswith("megatron.") and full.endswith(("Config", "Provider")) and "ModelParallelConfig" not in full
 
 
 def _names_no_modules(node: ast.expr, source: PythonSource) -> bool:

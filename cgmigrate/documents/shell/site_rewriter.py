@@ -13,7 +13,7 @@ from cgmigrate.documents.shell.objects import CommandLine
 from cgmigrate.documents.sites import CannotEditError
 from cgmigrate.megatron.catalogue import Catalogue
 from cgmigrate.megatron.hybrid_models import PATTERN, PROGRAMS, SPEC_FLAG
-from cgmigrate.megatron.settings import Settings
+from cgmigrate.megatron.settings import Settings, Undecided
 from cgmigrate.text.edits import Edit
 from cgmigrate.text.spans import Span, line_end, line_start
 
@@ -73,14 +73,16 @@ class ShellSiteRewriter:
         return " ".join([self.catalogue[name].flag, *self._words(name, value)])
 
     def _renamed(self, flag: Flag, new: str, value: object) -> list[Edit]:
-        setting, words = self.catalogue[new], self._words(new, value)
-        name = setting.flag
+        name = self.catalogue[new].flag
+        # Words that the shell computes, such as the pattern `M*`, stay as they are.
+        is_kept = bool(flag.values) and isinstance(value, Undecided) and value == flag.use.value
+        words = [] if is_kept else self._words(new, value)
         if not flag.values:
             # The value is a word of its own, quoted as the flag is.
             quote = self.text[flag.span.start] if flag.span.start < flag.name.start else ""
             name = f"{quote} {quote}".join([name, *words])
         edits = [Edit(flag.name.start, flag.name.end, name)]
-        if flag.values and not same(flag.use.value, value) and [flag.use.value] != words:
+        if flag.values and not is_kept and not same(flag.use.value, value) and [flag.use.value] != words:
             edits += self._with_value(flag, words)
         return self._aligned(flag, edits)
 
@@ -171,13 +173,13 @@ def _is_inside(edit: Edit, other: Edit) -> bool:
 
 
 def _shown(value: object) -> str:
-    return "an empty list" if value == [] else str(value)
+    return "an empty list" if value == [] else value.text if isinstance(value, Undecided) else str(value)
 
 
 def spelled(catalogue: Catalogue, name: str, value: object) -> str:
     """Return a setting as a flag with its value."""
     words = written(catalogue[name], value)
-    return " ".join([catalogue[name].flag, *(map(shlex.quote, words) if words is not None else [str(value)])])
+    return " ".join([catalogue[name].flag, *(map(shlex.quote, words) if words is not None else [_shown(value)])])
 
 
 def edits_of(
