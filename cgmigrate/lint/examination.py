@@ -23,7 +23,7 @@ from cgmigrate.lint.relations import Relations, with_relations
 from cgmigrate.lint.rules import Rule
 from cgmigrate.lint.site_examination import case_of
 from cgmigrate.lint.soundness import order_dependence, proposed_rewrites
-from cgmigrate.lint.unknown_owners import own_class, own_fields, unknown_owner_diagnostics
+from cgmigrate.lint.unknown_owners import other_library, own_class, own_fields, unknown_owner_diagnostics
 from cgmigrate.megatron.settings import Settings
 from cgmigrate.megatron.types import Reader
 
@@ -177,7 +177,9 @@ def _with_cases(file: ExaminedFile, owners: Sequence[Owner], merged: Mapping[int
     skipped = list(file.document.skipped)
     classes = set[object]()
     for site, owner in zip(file.sites, owners, strict=True):
-        if owner.ecosystem is None:
+        if library := other_library(site):
+            skipped += [(written, library) for written in site.written]
+        elif owner.ecosystem is None:
             own = own_class(site, file.document)
             if own is None or not (own.is_reported or own in classes):
                 diagnostics += unknown_owner_diagnostics(site, file.document, file.context, own)

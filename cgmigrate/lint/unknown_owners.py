@@ -26,6 +26,16 @@ DICT = "dict "
 _OF_FIELD = "if it is passed to megatron-core, replace the field, with everything that sets or reads it; else leave it"
 
 
+def other_library(site: Site) -> str:
+    """Return whose configuration an object of code is, if it is known to be none of Megatron; empty otherwise."""
+    if site.origin is None:
+        return ""
+    from cgmigrate.documents.python.made_objects import is_of_hugging_face
+    from cgmigrate.documents.python.use_owners import HUGGING_FACE
+
+    return HUGGING_FACE if is_of_hugging_face(site.origin.object, site.origin.callee) else ""
+
+
 def own_class(site: Site, document: Document) -> OwnClass | None:
     """Return the class of the checkout that gets a site's settings under the names of its own fields, if one does."""
     from cgmigrate.documents.python import PythonDocument

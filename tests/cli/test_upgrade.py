@@ -528,7 +528,7 @@ def test_a_key_of_hugging_face_is_not_megatrons(project: Path, cgmigrate: Callab
     text = f"import megatron.core\nfrom transformers import AutoConfig\n\n\ndef build(hf_config):\n    {line}\n"
     path = write(project / "a.py", text)
     result = cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", "--output-format", "concise", ".")
-    assert "UPG119" not in result.stdout and "CG604" not in result.stdout
+    assert result.stdout == "" and result.exit_code == 0
     cgmigrate("upgrade", "--from", "0.16", "--to", "0.19", "--fix", "--unsafe-fixes", ".")
     assert path.read_text() == text
 
