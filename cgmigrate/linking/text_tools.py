@@ -46,8 +46,8 @@ _BY_POSITION = re.compile(
     r"|\bhash-object\b|\$\(shell cat|\$\(<|\bpatsubst\b|\$\(filter\b"
     r"|\b[yj]q\b.*(?:true|false|_entries|keys|length|select)"
 )
-_SAID = re.compile(r"\b(?:echo|printf)\s(?:[^|;&`$\n]|\$(?!\())*(?:\|[^|;&`\n]*)+")
-"""A pipeline that gets a text, and no file: `echo "$NAME" | tr a b`."""
+_SAID = re.compile(r"\b(?:echo|printf)\s(?:[^|;&`$\n]|\$(?!\())*\|\s*tr\s[^|;&`\n]*")
+"""A text that `tr` gets, which takes no file: `echo "$NAME" | tr a b`. What others get may name one."""
 _COMMANDS = re.compile(r"\|\|?|&&|;|\$\(|`")
 _PASSES_ON = re.compile(
     r"\s*(?:(?:if|then|do|else|exec|time|nohup|sudo|env|!|\(|\{)\s+)*(?:\w+=\S*\s+)*"

@@ -57,6 +57,9 @@ def test_what_is_accounted_for_leaves_a_fix_safe(
     [
         pytest.param({"main.py": "from recipe import build\n\nprint(build().enable_cuda_graph)\n"}, id="a read"),
         pytest.param(
+            {"sum.sh": 'echo "$SUM  recipe.py" | sha256sum -c\n'}, id="the digest of a file that a text names"
+        ),
+        pytest.param(
             {
                 "names.py": "TEXT = 'graphs: {cfg.enable_cuda_graph}'\n",
                 "main.py": "from names import TEXT\nfrom recipe import build\n\nprint(TEXT.format(cfg=build()))\n",
