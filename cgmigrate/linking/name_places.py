@@ -96,7 +96,7 @@ class OpenPlace:
 
 def is_set_in(text: str, place: OpenPlace) -> bool:
     """Return whether the line of a place has an assignment of what it names, or a key."""
-    line, name = text.split("\n")[place.line - 1], re.escape(place.text)
+    line, name = "".join(text.split("\n")[place.line - 1 : place.line]), re.escape(place.text)
     return re.search(rf"{name}[\"']?\]?\s*=(?!=)|[\"']{name}[\"']\s*:|^\s*{name}\s*:", line) is not None
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from cgmigrate.documents.python.class_origins import other_class
-from cgmigrate.documents.python.made_objects import class_made_by, class_of_megatron, is_of_hugging_face
+from cgmigrate.documents.python.made_objects import class_made_by, class_of_megatron
 from cgmigrate.documents.python.name_resolution import Names
 from cgmigrate.documents.python.site_nodes import SiteNodes
 from cgmigrate.documents.python.source import dotted
@@ -150,9 +150,7 @@ class ObjectClasses:
         place.built = place.built or made_by.endswith("core_transformer_config_from_args")
         if made_by and not made_by.startswith(("megatron.", "nemo.")):
             place.callee = made_by
-        if is_of_hugging_face(path, made_by):
-            place.callee, place.foreign = made_by or path, True
-        elif foreign := other_class(self.names, made_by) or self.annotations.get(path, ""):
+        if foreign := other_class(self.names, made_by) or self.annotations.get(path, ""):
             place.callee, place.foreign = foreign, True
         elif own := self._class_of(path):
             place.callee = own

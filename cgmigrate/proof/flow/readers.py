@@ -19,7 +19,7 @@ from cgmigrate.proof.flow.expressions import Evaluator
 from cgmigrate.proof.flow.limits import NotFollowedError
 from cgmigrate.proof.flow.modules import Module
 from cgmigrate.proof.flow.names import enumeration, global_name
-from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun
+from cgmigrate.proof.flow.run import KEPT_STATE, FlowRun, Text
 from cgmigrate.proof.flow.slices import AnyFunction, Slice
 from cgmigrate.proof.flow.values import Builtin, Object, Scope
 from cgmigrate.proof.flow.world import ENUMERATIONS, PROGRAMS
@@ -42,10 +42,6 @@ _BINDING: Mapping[type[ast.AST], tuple[str, str]] = {
 _MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda)
 """Collections of any objects, also of such that code adds later."""
 _COMPARED = (ast.Eq, ast.NotEq, ast.In, ast.NotIn, ast.Is, ast.IsNot)
-
-
-Text = tuple[str, Sequence[tuple[ast.expr, bool]]]
-"""The text of a function without the expressions of settings, and these, each with whether it is a condition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ Line = tuple[str, int]
 """A file, by its real path, and the number of a line."""
 Lines = dict[str, int]
 """The lines of files, by their real paths: a number with a bit for each line."""
+Text = tuple[str, Sequence[tuple[ast.expr, bool]]]
+"""The text of a function without the expressions of settings, and these, each with whether it is a condition."""
 MOST_PATHS = 64
 _MOST_CHOICES = 16
 _MOST_STEPS = 5_000
@@ -66,7 +68,7 @@ class Side:
     """The changes at the lines of files; empty for edited texts."""
     names: dict[tuple[str, str], tuple[object, Sequence[tuple[Module, str]]]] = field(default_factory=dict)
     """What names at the tops of modules are for all paths, with all names that were looked for."""
-    texts: dict[object, tuple[str, Sequence[tuple[ast.expr, bool]]]] = field(default_factory=dict)
+    texts: dict[object, Text] = field(default_factory=dict)
     """The texts of functions, as readers compare them."""
     _noted: dict[ast.AST, tuple[int, frozenset[Name]]] = field(default_factory=dict)
     _others: dict[World, Side] = field(default_factory=dict)
